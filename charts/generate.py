@@ -20,15 +20,18 @@ def pages() -> dict[str, str]:
 
 
 def rights() -> str:
-    """Two templates with rules: what is needed in watched namespaces, and what in the operator's own."""
+    """Templates with rules: what is needed in watched namespaces, in the operator's own, and of the cluster's nodes."""
     watched = [right for right in RIGHTS if right.where is RightScope.WATCHED]
     own = [right for right in RIGHTS if right.where is RightScope.OWN]
+    of_cluster = [right for right in RIGHTS if right.where is RightScope.CLUSTER]
     always = "".join(_rule(right) for right in watched if not right.optional)
     optional = "".join(_rule(right) for right in watched if right.optional)
     return (
         f'{HEAD}{{{{- define "streamapp-operator.rulesWatched" -}}}}\n{always}'
         f"{{{{- if .Values.rbac.autoscalers }}}}\n{optional}{{{{- end }}}}\n{{{{- end }}}}\n"
         f'{{{{- define "streamapp-operator.rulesOwn" -}}}}\n{"".join(_rule(right) for right in own)}{{{{- end }}}}\n'
+        f'{{{{- define "streamapp-operator.rulesOfNodes" -}}}}\n'
+        f"{''.join(_rule(right) for right in of_cluster)}{{{{- end }}}}\n"
     )
 
 

@@ -21,6 +21,7 @@ CONDITIONS = (
     "ProcessIdentityStable",
     "KafkaReachable",
     "LearnersAvailable",
+    "DisruptionAllowed",
     "AutoscalingHealthy",
 )
 

@@ -119,8 +119,17 @@ def test_it_runs_as_a_program(tmp_path: Path, rights: Rights) -> None:
     assert ran.stdout.splitlines()[-1].endswith("checked, nothing lacks")
 
 
+def test_nodes_are_asked_about_only_where_they_are_watched(check: Any, rights: Rights) -> None:
+    rights.denied = {("list", "nodes")}
+    code, told = check()
+    assert (code, "nodes" in told) == (0, False)
+    code, told = check(STREAMAPP_WATCH_NODES="true")
+    (line,) = [line for line in told.splitlines() if line.startswith("NO") and "nodes" in line]
+    assert (code, "the ClusterRole" in line) == (1, True)
+
+
 def test_where_everything_is_there_all_of_it_is_listed_and_the_exit_code_is_0(check: Any, rights: Rights) -> None:
-    code, told = check(STREAMAPP_LEASE_NAMESPACE="own")
+    code, told = check(STREAMAPP_LEASE_NAMESPACE="own", STREAMAPP_WATCH_NODES="true")
     lines = told.splitlines()
     assert (code, lines[-1]) == (0, f"all {ASKED + 2} checked, nothing lacks")
     assert [line.split()[0] for line in lines[1:-2]] == ["yes"] * (ASKED + 2)

@@ -14,6 +14,8 @@ from lab.settings import REPOSITORY
 from streamapp.api import crd
 from streamapp.api.objects import manifests
 from streamapp.api.validation.parse import StreamApp, parse
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.workload import Budget
 from tests.conformance import kstatus
 from tests.mistakes import Wrong
 from tests.statuses import held_status
@@ -210,7 +212,11 @@ def test_a_restricted_namespace_takes_everything_a_streamapp_becomes(kubectl: Ku
     assert isinstance(found, StreamApp), found.sentence
     assert found.spec.state is not None
     whole = manifests.with_replicas(manifests.statefulset(found, INSTALLATION), 2)
-    budgets = [manifests.disruption_budget(found, INSTALLATION, closed=closed) for closed in (False, True)]
+    budgets = [
+        manifests.disruption_budget(found, INSTALLATION),
+        manifests.disruption_budget(found, INSTALLATION, allows=Budget.CLOSED),
+        manifests.disruption_budget(found, INSTALLATION, allows=Budget.OPEN_FOR_ONE, evictable=Ordinal(1), lease=3),
+    ]
     for made in (manifests.service(found, INSTALLATION), *budgets, whole):
         kept = send(kubectl, "apply", place, made, "--server-side", "--output=json")
         again = send(kubectl, "apply", place, made, "--server-side", "--output=json")

@@ -288,9 +288,9 @@ def _step_not_on_record() -> Iterator[Any]:
 def _budget_stays_closed() -> Iterator[Any]:
     sound = owned_objects.apply_budget
 
-    async def apply_budget(client: Any, manifest: Json, live: Json | None, owner: str) -> None:
+    async def apply_budget(client: Any, manifest: Json, live: Json | None, owner: str, *check: Any) -> None:
         if live is None or manifest["spec"]["maxUnavailable"] == 0:
-            await sound(client, manifest, live, owner)
+            await sound(client, manifest, live, owner, *check)
 
     yield patch.object(owned_objects, "apply_budget", apply_budget)
 

@@ -97,6 +97,8 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "streamapp-operator.se
 - {name: STREAMAPP_AGENT_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "name" "agent") | quote }}}
 - {name: STREAMAPP_AGENT_KEY_FILE, value: /etc/streamapp/agent/keys}
 - {name: STREAMAPP_CLUSTER_NAME, value: {{ .Values.clusterName | quote }}}
+- {name: STREAMAPP_WATCH_NODES, value: {{ .Values.nodes.watch | quote }}}
+- {name: STREAMAPP_NODE_TAINTS, value: {{ join "," .Values.nodes.taints | quote }}}
 - {name: STREAMAPP_ALLOWED_BROKERS, value: {{ join "," .Values.kafka.allowedBrokers | quote }}}
 {{- $bindings := list }}
 {{- range .Values.applicationIds }}

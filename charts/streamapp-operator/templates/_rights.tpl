@@ -29,3 +29,7 @@
 # Makes that Lease; a name cannot be asked for here.
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
 {{- end }}
+{{- define "streamapp-operator.rulesOfNodes" -}}
+# Sees which nodes must be drained, so that the pods there are drained before they are evicted.
+- {apiGroups: [""], resources: [nodes], verbs: [list, watch]}
+{{- end }}

@@ -21,6 +21,8 @@ ORDINAL_LABEL: Final = f"{GROUP}/ordinal"
 """On a volume claim, which Kubernetes itself does not label so."""
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 """Kubernetes' own, on a pod."""
+POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
+"""Kubernetes' own, on a pod of a StatefulSet."""
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "streamapp-operator"
 
@@ -34,6 +36,9 @@ PROCESS_ID: Final = f"{GROUP}/process-id"
 """On a volume claim: the ID of the Kafka Streams process whose state it holds."""
 APPLICATION_ID: Final = f"{GROUP}/application-id"
 """On a volume claim: whose state it holds."""
+
+LEASE: Final = f"{GROUP}/lease"
+"""On a PodDisruptionBudget that follows coverage: transitions of the Lease under which it was last written."""
 
 # Annotations that the user writes on the StreamApp.
 

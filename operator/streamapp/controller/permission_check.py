@@ -82,10 +82,12 @@ async def _check(settings: Settings) -> list[PermissionCheck]:
 async def _rights(client: KubeClient, settings: Settings) -> list[PermissionCheck]:
     watched: tuple[str | None, ...] = settings.namespaces or (None,)
     own: tuple[str | None, ...] = (settings.lease_namespace,) if settings.lease_namespace else ()
+    nodes: tuple[str | None, ...] = (None,) if settings.watch_nodes else ()
+    places = {RightScope.WATCHED: watched, RightScope.OWN: own, RightScope.CLUSTER: nodes}
     checks = [
         (right, verb, what, namespace)
         for right in RIGHTS
-        for namespace in (watched if right.where is RightScope.WATCHED else own)
+        for namespace in places[right.where]
         for verb, what in right.reviews()
     ]
     answers = await asyncio.gather(
@@ -97,7 +99,7 @@ async def _rights(client: KubeClient, settings: Settings) -> list[PermissionChec
             where=namespace or "all namespaces",
             is_there=answer,
             fix=_fix(right, verb, namespace),
-            optional=right.optional,
+            optional=right.optional and right.where is not RightScope.CLUSTER,
         )
         for (right, verb, what, namespace), answer in zip(checks, answers, strict=True)
     ]

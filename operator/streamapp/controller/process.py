@@ -29,6 +29,7 @@ from streamapp.controller.namespaces import ALL, Namespace, WatchedNamespaces
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gatherer
+from streamapp.controller.reconcile.node_drains import NodeDrains
 from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.controller.reconcile.report import Reporter
 from streamapp.controller.reconcile.shared_watch import SHARED, SharedWatch
@@ -40,7 +41,7 @@ from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kafka.connection.answer_limits import AnswerLimits
 from streamapp.kube.client.client import Json, KubeClient, ObjectList
 from streamapp.kube.client.errors import KubeError, UnavailableError
-from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
+from streamapp.kube.client.kinds import NODES, PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
 from streamapp.kube.objects import from_json
 from streamapp.kube.objects.trimmed import TRIMS
@@ -108,14 +109,14 @@ class Operator:
         self._now = now
         self.client = client
         self.metrics = Metrics()
-        pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
         self.namespaces = WatchedNamespaces(settings.namespaces or ALL, self.metrics)
-        self.queue: KeyQueue[Key] = KeyQueue(self._pass, pauses, QueueMetrics(self.metrics), self._longest_pause)
+        self.queue = self._empty_queue()
         self._raises: set[asyncio.Task[None]] = set()
         self._show_queue_and_lease()
         self.applications = self._no_applications()
         installation = _installation(settings, self.keys)
         self.cache = ObjectCache(monotonic, self.namespaces.names, dict(TRIMS))
+        self.node_drains = self._watched_nodes(monotonic)
         self.applications.can_have_statefulset = partial(self.cache.can_control, STATEFUL_SETS)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now, leadership)
@@ -131,6 +132,11 @@ class Operator:
         )
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
+    def _empty_queue(self) -> KeyQueue[Key]:
+        settings = self.settings
+        pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
+        return KeyQueue(self._pass, pauses, QueueMetrics(self.metrics), self._longest_pause)
+
     def _no_applications(self) -> Applications:
         settings = self.settings
         pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
@@ -142,7 +148,7 @@ class Operator:
     ) -> Reconciler:
         client, leadership, now = self.client, self.leadership, self._now
         gatherer = Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership)
-        gatherer.begin_with(self.cache)
+        gatherer.begin_with(self.cache, self.node_drains)
         client.seen = self._saw
         return Reconciler(
             gatherer,
@@ -153,6 +159,20 @@ class Operator:
             self.recording.recorder,
             scaling_pause_seconds=self.settings.backoff_scaling_seconds,
         )
+
+    def _watched_nodes(self, monotonic: Callable[[], float]) -> NodeDrains | None:
+        if not self.settings.watch_nodes:
+            return None
+        return NodeDrains(self.settings.node_taints, monotonic, self._on_drain)
+
+    def _on_drain(self, node: str) -> None:
+        """Queue the applications that had a pod on a node when they were last read."""
+        self.metrics.watch_events.labels(NODES.plural).inc()
+        for key in [*self.applications.keys()]:
+            application = self.applications.find(key)
+            workload = None if application is None else application.memory.workload
+            if workload is not None and any(pod.node == node for pod in workload.pods):
+                self.queue.add(key)
 
     def _show_queue_and_lease(self) -> None:
         self.metrics.build_info.labels(release()).set(1)
@@ -274,9 +294,14 @@ class Operator:
                 await asyncio.sleep(settings.resync_seconds)
 
     def shared_watches(self) -> Iterator[SharedWatch]:
-        """Give the watches of everything that a pass reads beside the StreamApp, one for each kind and scope."""
+        """Give the watches of everything that a pass reads beside the StreamApp, one for each kind and scope.
+
+        And of nodes, where that is set.
+        """
         settings = self.settings
         pauses = Pauses(0.0, settings.backoff_first_seconds, settings.heartbeat_seconds)
+        if self.node_drains is not None:
+            yield self.node_drains.watch(self.client, settings.resync_seconds, pauses)
         for namespace in self.namespaces.names:
             for kind in SHARED:
                 yield SharedWatch(

@@ -49,6 +49,11 @@ class Settings:
     api_port: int = 8081
     """Where tasks, findings and history are served, on the loopback address alone: whoever may open a port-forward to
     the pod may read them."""
+    watch_nodes: bool = False
+    """Whether nodes are watched, which takes a right on the cluster. A node that must be drained then has the tasks of
+    its pods moved away first, where `disruption.policy` is WhenCaughtUp."""
+    node_taints: tuple[str, ...] = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
+    """Keys of the taints of a node that must be drained, separated by commas; a cordoned node must be drained, too."""
     log_level: str = "info"
     """`debug`, `info`, `warning` or `error`."""
     request_deadline_seconds: float = 10.0
@@ -164,5 +169,17 @@ def _count(text: str) -> int:
     return number
 
 
-_READERS_BY_TYPE: Mapping[type, Callable[[str], object]] = {tuple: _names, float: _positive, int: _count, str: str}
+def _flag(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError("it must be true or false")
+    return text == "true"
+
+
+_READERS_BY_TYPE: Mapping[type, Callable[[str], object]] = {
+    tuple: _names,
+    float: _positive,
+    int: _count,
+    str: str,
+    bool: _flag,
+}
 _READERS: Mapping[str, Callable[[str], object]] = {"port": _port, "api_port": _port, "application_ids": _bindings}

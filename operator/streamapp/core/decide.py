@@ -34,6 +34,7 @@ from streamapp.core.actions.decision import (
     Plan,
     Verdict,
 )
+from streamapp.core.actions.disruption import Around, disruptions_now
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.plan import PlanBuilder
 from streamapp.core.actions.rollout import Restart, next_replacement, next_restart, to_drain
@@ -99,6 +100,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         requeue_after=_requeue(draft, (*made, *withheld)),
         needs_fresh_group=_needs_fresh_group(draft),
         waits_for_news=_waits_for_news(draft, (*made, *withheld)),
+        disruptions=draft.disruptions,
     )
 
 
@@ -108,12 +110,15 @@ def _draft(evidence: Evidence) -> PlanBuilder:
     branch = _branch(evidence, step_progress)
     rollout = _rollout(evidence, branch, step_progress)
     outcome = _with_what_the_rollout_waits_for(branch, rollout)
+    disruptions = disruptions_now(evidence, Around(outcome=outcome, step_progress=step_progress, rollout=rollout))
+    drained = _drains(evidence, outcome)
     return PlanBuilder(
         evidence=evidence,
         outcome=outcome,
         step_progress=step_progress,
         rollout=rollout,
-        drains=_drains(evidence, outcome),
+        drains=disruptions.drains if drained is None else drained,
+        disruptions=disruptions,
         convergence=convergence.measure(evidence),
     )
 
@@ -297,6 +302,7 @@ def _findings(draft: PlanBuilder) -> DecisionFacts:
         outcome=draft.outcome,
         rollout=draft.rollout,
         convergence=draft.convergence,
+        disruptions=draft.disruptions,
     )
 
 
@@ -321,12 +327,13 @@ def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
 def _needs_fresh_group(draft: PlanBuilder) -> bool:
     rollout = draft.rollout
     waits_for_user = isinstance(rollout, Refusal) and rollout.reason in _ENDED_BY_THE_USER
-    return (rollout is not None and not waits_for_user) or isinstance(draft.record(), HoldRecord)
+    is_rolling = rollout is not None and not waits_for_user
+    return is_rolling or draft.disruptions.has_news_due or isinstance(draft.record(), HoldRecord)
 
 
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     missing, evidence = draft.convergence.waits_for, draft.evidence
-    waits = draft.rollout is not None or draft.record() is not None
+    waits = draft.rollout is not None or draft.record() is not None or draft.disruptions.has_news_due
     is_at_rest = draft.outcome.verdict in AT_REST and not plan and not waits
     is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
     are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)

@@ -21,6 +21,7 @@ class Section(Enum):
     COVERAGE = "Coverage is missing or unknown"
     AUTOSCALING = "Autoscaling"
     ROLLOUTS = "Rollouts"
+    EVICTIONS = "Evictions and node drains"
     STATUS = "Convergence, identity and steps"
 
 

@@ -17,6 +17,7 @@ _agents = partial(ReasonRow, section=Section.AGENTS)
 _coverage = partial(ReasonRow, section=Section.COVERAGE)
 _autoscaling = partial(ReasonRow, section=Section.AUTOSCALING)
 _rollouts = partial(ReasonRow, section=Section.ROLLOUTS)
+_evictions = partial(ReasonRow, section=Section.EVICTIONS)
 _status = partial(ReasonRow, section=Section.STATUS)
 
 
@@ -780,6 +781,43 @@ class Reason(Enum):
     )
     RestartUncovered = _rollouts(
         "The policy `rollout.policy: Immediate` restarts pods one by one without a coverage check."
+    )
+
+    # Evictions and node drains.
+
+    OneAtATime = _evictions(
+        "One pod may be evicted at a time, whatever its tasks.",
+        "No action needed; with `disruption.policy: WhenCaughtUp` evictions wait for caught-up copies.",
+    )
+    EveryTaskCovered = _evictions(
+        "Every stateful task runs or has a caught-up copy on two pods.",
+        consequence="Each pod may be evicted, one at a time.",
+    )
+    EvictionCovered = _evictions(
+        "The pod's node must be drained, and every stateful task is covered without the pod.",
+        consequence="The pod may be evicted; the operator does not evict it.",
+        is_milestone=True,
+        event="EvictionAllowed",
+    )
+    EvictionOfIdlePod = _evictions(
+        "The pod's node must be drained, and the pod does not run and has no member in the group.",
+        consequence="The pod may be evicted; the operator does not evict it.",
+        is_milestone=True,
+        event="IdleEvictionAllowed",
+    )
+    NoDrainedNode = _evictions(
+        "No pod is on a node that must be drained, and learners come on demand.",
+        "No action needed; `kubectl drain` cordons a node, and then the operator moves the tasks of its pods away.",
+        consequence="No pod may be evicted.",
+    )
+    NodesUnwatched = _evictions(
+        "The operator does not see which nodes must be drained.",
+        "Set the chart value `nodes.watch`, or cordon the node and run `kubectl streamapp restart NAME --ordinal N`.",
+        consequence="No pod may be evicted, so `kubectl drain` does not end.",
+    )
+    DisruptionsFenced = _evictions(
+        "Another operator process wrote the disruption budget.",
+        consequence="It is closed until coverage is judged anew.",
     )
 
     # Convergence, identity and steps.

@@ -8,6 +8,7 @@ from streamapp.api.objects import manifests
 from streamapp.api.objects.manifests import Installation
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.core.facts.workload import Budget
 from tests.streamapps import ABSENT, UID, a_streamapp
 
 Json = dict[str, Any]
@@ -342,16 +343,31 @@ def test_the_service_gives_names_to_all_pods_ready_or_not() -> None:
     }
 
 
-@pytest.mark.parametrize(("closed", "allowed"), [(False, 1), (True, 0)])
-def test_the_budget_lets_one_pod_go_or_none(closed: bool, allowed: int) -> None:
-    assert manifests.disruption_budget(a_streamapp(), HERE, closed=closed) == {
+@pytest.mark.parametrize(("allows", "number"), [(Budget.OPEN, 1), (Budget.CLOSED, 0)])
+def test_the_budget_lets_one_pod_go_or_none(allows: Budget, number: int) -> None:
+    assert manifests.disruption_budget(a_streamapp(), HERE, allows=allows) == {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": METADATA,
         "spec": {
-            "maxUnavailable": allowed,
+            "maxUnavailable": number,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
             "selector": {"matchLabels": {"streamapp.dev/app": "wordcount"}},
+        },
+    }
+
+
+def test_a_budget_that_follows_coverage_can_leave_one_pod_out() -> None:
+    made = manifests.disruption_budget(a_streamapp(), HERE, allows=Budget.OPEN_FOR_ONE, evictable=Ordinal(12), lease=7)
+    assert made["metadata"]["annotations"] == {"streamapp.dev/lease": "7"}
+    assert made["spec"] == {
+        "maxUnavailable": 0,
+        "unhealthyPodEvictionPolicy": "IfHealthyBudget",
+        "selector": {
+            "matchLabels": {"streamapp.dev/app": "wordcount"},
+            "matchExpressions": [
+                {"key": "statefulset.kubernetes.io/pod-name", "operator": "NotIn", "values": ["wordcount-12"]}
+            ],
         },
     }
 

@@ -93,6 +93,7 @@ def test_a_held_scale_down_is_reported_in_full() -> None:
         "ProcessIdentityStable": "True",
         "KafkaReachable": "True",
         "LearnersAvailable": "True",
+        "DisruptionAllowed": "True",
         "AutoscalingHealthy": "True",
     }
 

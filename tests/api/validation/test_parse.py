@@ -97,6 +97,7 @@ def test_everything_but_three_fields_has_a_default() -> None:
             "allowZero": False,
         },
         "rollout": {"policy": "WhenCaughtUp"},
+        "disruption": {"policy": "OneAtATime"},
         "paused": False,
         "dryRun": False,
     }

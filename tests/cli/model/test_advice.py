@@ -29,6 +29,8 @@ COMMANDS = {
     f"openssl rand -hex 32 | kubectl create secret generic {VALUES['agent']['keySecret']} --namespace streamapp-system "
     "--from-file=keys=/dev/stdin",
     "kubectl describe pod",
+    "kubectl drain",
+    "kubectl streamapp restart NAME --ordinal N",
     "kubectl get pvc",
     "kubectl streamapp adopt statefulset/NAME",
     "kubectl streamapp restart NAME --ordinal N --new-volume",
@@ -51,6 +53,10 @@ def fields(schema: dict[str, Any], node: dict[str, Any], path: str) -> Iterator[
 
 
 SCHEMA = StreamAppSpec.model_json_schema()
+OF_CHART = {
+    *VALUES,
+    *(f"{name}.{below}" for name, value in VALUES.items() if isinstance(value, dict) for below in value),
+}
 FIELDS = {path for start in ("", "spec.") for path in fields(SCHEMA, SCHEMA, start)}
 LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
 
@@ -59,4 +65,4 @@ LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
 def test_a_reason_names_only_what_exists(reason: Reason) -> None:
     for quoted in re.findall(r"`([^`]+)`", f"{reason.note} {reason.next_step}"):
         name = quoted if quoted in COMMANDS else quoted.split(":")[0]
-        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_KUBERNETES | VALUES.keys() | COMMANDS, quoted
+        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_KUBERNETES | OF_CHART | COMMANDS, quoted

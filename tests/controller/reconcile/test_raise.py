@@ -118,6 +118,7 @@ def test_the_status_after_a_raise_says_unknown_of_what_could_not_be_read() -> No
             "ProcessIdentityStable": ("True", "IdentityHolds"),
             "KafkaReachable": ("True", "KafkaAnswers"),
             "LearnersAvailable": ("True", "StandbysDetected"),
+            "DisruptionAllowed": ("True", "OneAtATime"),
             "AutoscalingHealthy": ("True", "AutoscalingInOrder"),
         }
 

@@ -40,6 +40,7 @@ TYPES = [
     "ProcessIdentityStable",
     "KafkaReachable",
     "LearnersAvailable",
+    "DisruptionAllowed",
     "AutoscalingHealthy",
 ]
 LAGGING = example.members(3, lag=500_000)
@@ -78,6 +79,7 @@ def test_a_held_scale_down_is_a_healthy_state() -> None:
         "ProcessIdentityStable": "True",
         "KafkaReachable": "True",
         "LearnersAvailable": "True",
+        "DisruptionAllowed": "True",
         "AutoscalingHealthy": "True",
     }
 

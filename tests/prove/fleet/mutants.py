@@ -103,8 +103,8 @@ def _budgets_of_a_namespace() -> Iterator[Any]:
     """The budgets of all StreamApps of a namespace are closed and opened with that of one."""
     sound = owned_objects.apply_budget
 
-    async def apply_budget(client: KubeClient, manifest: Json, live: Json | None, owner: str) -> None:
-        await sound(client, manifest, live, owner)
+    async def apply_budget(client: KubeClient, manifest: Json, live: Json | None, owner: str, *check: Any) -> None:
+        await sound(client, manifest, live, owner, *check)
         metadata = manifest["metadata"]
         for other in await client.list(BUDGETS, metadata["namespace"], ""):
             if other["metadata"]["name"] != metadata["name"]:

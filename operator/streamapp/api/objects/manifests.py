@@ -18,10 +18,12 @@ from streamapp.api.names import (
     APP_LABEL,
     APPLICATION_ID,
     KIND,
+    LEASE,
     MANAGED_BY_LABEL,
     MANAGER,
     OPERATOR_LABEL,
     ORDINAL_LABEL,
+    POD_NAME_LABEL,
     PROCESS_ID,
     TEMPLATE_HASH,
 )
@@ -32,6 +34,7 @@ from streamapp.api.v1alpha1.spec import State, StreamAppSpec
 from streamapp.api.validation.conflicts import FIRST_SEEDER, OWN_INIT_CONTAINERS
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.workload import Budget
 
 Manifest = dict[str, Any]
 MOST_HASHES = 10_000
@@ -150,19 +153,39 @@ def service(app: StreamApp, installation: Installation) -> Manifest:
 
 
 def disruption_budget(
-    app: StreamApp | InvalidStreamApp, installation: Installation, *, closed: bool = False
+    app: StreamApp | InvalidStreamApp,
+    installation: Installation,
+    *,
+    allows: Budget = Budget.OPEN,
+    evictable: Ordinal | None = None,
+    lease: int | None = None,
 ) -> Manifest:
-    """The budget: one pod may be evicted at a time; none while a step is open.
+    """The budget: one pod may be evicted at a time, or none, or only one that is named.
 
     A pod that is not ready may always be evicted: it serves nobody, and would block the drain of its node for ever.
-    Nothing of it comes from the spec, so that a budget can be opened again although the spec is invalid by then.
+    Not where the budget follows coverage: a pod that is not ready yet may hold the only copy of a task, and the
+    operator leaves out those that hold nothing. Nothing of it comes from the spec, so that a budget can be opened again
+    although the spec is invalid by then.
+
+    Args:
+        app: Whose pods it is for.
+        installation: Who makes it.
+        allows: What it allows.
+        evictable: The pod that the selector leaves out: a pod without a budget can be evicted.
+        lease: Transitions of the Lease, where it follows coverage.
     """
+    selector: Manifest = {"matchLabels": {APP_LABEL: app.metadata.name}}
+    if evictable is not None:
+        name = f"{app.metadata.name}-{evictable}"
+        selector["matchExpressions"] = [{"key": POD_NAME_LABEL, "operator": "NotIn", "values": [name]}]
     spec = {
-        "maxUnavailable": 0 if closed else 1,
-        "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        "selector": {"matchLabels": {APP_LABEL: app.metadata.name}},
+        "maxUnavailable": 1 if allows is Budget.OPEN else 0,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow" if lease is None else "IfHealthyBudget",
+        "selector": selector,
     }
     metadata = _metadata(app, installation)
+    if lease is not None:
+        metadata["annotations"] = {LEASE: str(lease)}
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
 
 

@@ -19,6 +19,7 @@ _SOUND = {
     "ProcessIdentityStable": Answer.TRUE,
     "KafkaReachable": Answer.TRUE,
     "LearnersAvailable": Answer.TRUE,
+    "DisruptionAllowed": None,
     "AutoscalingHealthy": Answer.TRUE,
 }
 """The answer of each condition that asks nothing of anybody; None where none does."""

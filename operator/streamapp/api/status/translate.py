@@ -100,6 +100,7 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
         source=None if spec.learners.source is None else LearnerSource(spec.learners.source.value),
         rebalance=spec.learners.rebalance,
         rollout=spec.rollout.policy,
+        disruption=spec.disruption.policy,
         timing=timing or Timing(),
     )
 

@@ -29,7 +29,7 @@ from streamapp.api.v1alpha1.field_types import (
 )
 from streamapp.api.v1alpha1.pod_template import PodTemplate, has_container
 from streamapp.core.facts.agent_reports import Rebalance
-from streamapp.core.facts.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy
+from streamapp.core.facts.policy import Assignor, DisruptionPolicy, OnTimeout, RolloutPolicy, ScaleDownPolicy
 
 MOST_REPLICAS = 1000
 MOST_RECORDS = 10**12
@@ -294,6 +294,14 @@ class Rollout(ApiModel):
     restart no pod. Immediate: restart one pod at a time without waiting for copies."""
 
 
+class Disruption(ApiModel):
+    """When the Eviction API can take a pod, as `kubectl drain` and cluster autoscalers do."""
+
+    policy: DisruptionPolicy = DisruptionPolicy.ONE_AT_A_TIME
+    """OneAtATime: one pod at a time, whatever its tasks. WhenCaughtUp: only a pod whose stateful tasks all have a
+    caught-up copy on another pod; a cordoned node starts the draining of its pods."""
+
+
 class StreamAppSpec(ApiModel):
     """The desired state."""
 
@@ -350,6 +358,8 @@ class StreamAppSpec(ApiModel):
     """When the operator can remove pods."""
     rollout: Rollout = Rollout()
     """How a changed template reaches the pods."""
+    disruption: Disruption = Disruption()
+    """When pods can be evicted."""
     paused: StrictBool = False
     """Whether the operator stops scaling, restarting and preparing. It still completes an open step."""
     dry_run: StrictBool = False

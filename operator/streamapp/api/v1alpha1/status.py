@@ -222,4 +222,4 @@ class StreamAppStatus(ApiModel):
         tuple[ConditionStatus, ...], Field(max_length=MOST_CONDITIONS, json_schema_extra=_BY_TYPE)
     ] = ()
     """Ready, Reconciling, Stalled, Converged, ScaleDownHeld, ProcessIdentityStable, KafkaReachable, LearnersAvailable,
-    AutoscalingHealthy."""
+    DisruptionAllowed,     AutoscalingHealthy."""

@@ -19,6 +19,7 @@ from streamapp.core.facts.snapshot import (
     NOTHING_SEEN,
     DesiredSample,
     Episode,
+    EvictionTurn,
     Raise,
     RebalanceHistory,
     Snapshot,
@@ -127,6 +128,8 @@ class Memory:
     """Members, by ID, which a live read could not place in a container, with the first reading that shows each."""
     ends: dict[str, ContainerEnd] = field(default_factory=dict)
     """By container ID."""
+    eviction_turns: Mapping[str, EvictionTurn] = field(default_factory=dict)
+    """By UID of the pods that are on nodes that must be drained, as the last decision left them."""
     runs: dict[str, datetime] = field(default_factory=dict)
     """When each container was first seen running, by its ID."""
     rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)

@@ -33,11 +33,13 @@ from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
+from streamapp.controller.reconcile.owned import OwnedObjects
 from streamapp.core.actions import standbys
 from streamapp.core.actions.decision import (
     Announce,
     CloseBudget,
     CreateStatefulSet,
+    Decision,
     Evict,
     Fence,
     GrantReplicas,
@@ -54,19 +56,16 @@ from streamapp.core.actions.decision import (
 from streamapp.core.evidence.agent_views import views
 from streamapp.core.facts.group import GroupDescription, StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
-from streamapp.core.facts.workload import Budget, Pod, StatefulSet
+from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient, ahead
 from streamapp.kube.client.errors import ConflictError
 from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key
-from streamapp.kube.objects import claims, from_json, owned_objects, pods, statefulsets
+from streamapp.kube.objects import claims, from_json, pods, statefulsets
 
 log = structlog.get_logger()
 
 _TRY_AGAIN = "it is read again and judged anew"
-COMPARE_OWNED_SECONDS = 60.0
-"""Between two comparisons of Service and budget with what they must be; no watch reports their changes."""
-
 StepObserver = Callable[[Step, bool], None]
 """Receives each step that was tried, and whether it was done."""
 
@@ -94,11 +93,12 @@ class Applier:
         self._installation = installation
         self._metrics = metrics
         self._monotonic = monotonic
+        self._owned = OwnedObjects(client, installation, monotonic)
         self._makers: dict[type[Any], Callable[[Gathered, Any], Awaitable[None]]] = {
             CreateStatefulSet: self._create,
             GrantReplicas: self._grant,
             WriteHoldRecord: self._record,
-            CloseBudget: self._close_budget,
+            CloseBudget: self._owned.close_budget,
             OpenBudget: self._open_budget,
             TriggerRebalance: self._trigger_rebalance,
             Announce: self._announce,
@@ -224,40 +224,12 @@ class Applier:
         return isinstance(record, HoldRecord)
 
     def owned_objects_stand(self, gathered: Gathered) -> bool:
-        """Whether Service and budget are there as the spec wants them, by what the watches told.
+        """Whether Service and budget are there as the spec wants them, by what the watches told."""
+        return self._owned.stand(gathered, _valid(gathered))
 
-        If not, the next live pass compares them with what is there. What another writer has changed since they were
-        last compared waits until that is a while ago: else two writers that disagree would never rest.
-        """
-        streamapp, memory = _valid(gathered), gathered.application.memory
-        is_written = memory.owned_objects_written == (streamapp.metadata.generation, gathered.live.budget is None)
-        if is_written and self._monotonic() - memory.owned_objects_compared_at < COMPARE_OWNED_SECONDS:
-            return True
-        service = manifests.service(streamapp, self._installation)
-        is_closed = gathered.snapshot.workload.budget is Budget.CLOSED
-        budget = manifests.disruption_budget(streamapp, self._installation, closed=is_closed)
-        return (
-            is_written
-            and drift.covers(gathered.live.service or {}, service)
-            and drift.covers(gathered.live.budget or {}, budget)
-        )
-
-    async def ensure_owned_objects(self, gathered: Gathered, plan: Plan) -> None:
+    async def ensure_owned_objects(self, gathered: Gathered, decision: Decision) -> None:
         """See that Service and budget are there as the spec wants them and the plan left them."""
-        streamapp, memory = _valid(gathered), gathered.application.memory
-        desired_state = (streamapp.metadata.generation, gathered.live.budget is None)
-        is_written, now = memory.owned_objects_written == desired_state, self._monotonic()
-        if is_written and now - memory.owned_objects_compared_at < COMPARE_OWNED_SECONDS:
-            return
-        service = manifests.service(streamapp, self._installation)
-        await owned_objects.apply_service(self._client, service, streamapp.metadata.uid, if_changed=is_written)
-        made = [isinstance(step, CloseBudget) for step in plan if isinstance(step, CloseBudget | OpenBudget)]
-        is_closed = made[-1] if made else gathered.snapshot.workload.budget is Budget.CLOSED
-        budget = manifests.disruption_budget(streamapp, self._installation, closed=is_closed)
-        if made or not is_written or not drift.covers(gathered.live.budget or {}, budget):
-            await self._budget(gathered, is_closed=is_closed)
-        memory.owned_objects_written = (streamapp.metadata.generation, False)
-        memory.owned_objects_compared_at = now
+        await self._owned.ensure(gathered, _valid(gathered), decision.disruptions, decision.plan)
 
     async def leave_group_as_it_was(self, key: Key, application: Application) -> None:
         """Put the group's standbys back when the StreamApp is gone, and its StatefulSet with the record.
@@ -304,15 +276,12 @@ class Applier:
         if statefulset is not None:
             await statefulsets.grant(self._client, gathered.key, step.fence, statefulset.replicas, step.record)
 
-    async def _close_budget(self, gathered: Gathered, _: CloseBudget) -> None:
-        await self._budget(gathered, is_closed=True)
-
-    async def _open_budget(self, gathered: Gathered, _: OpenBudget) -> None:
-        await self._budget(gathered, is_closed=False)
-
-    async def _budget(self, gathered: Gathered, *, is_closed: bool) -> None:
-        manifest = manifests.disruption_budget(gathered.streamapp, self._installation, closed=is_closed)
-        await owned_objects.apply_budget(self._client, manifest, gathered.live.budget, gathered.streamapp.metadata.uid)
+    async def _open_budget(self, gathered: Gathered, step: OpenBudget) -> None:
+        """Where it rests on coverage, everything is read again first, as before a removal."""
+        if step.judged_at is None:
+            return await self._owned.open_budget(gathered, step)
+        await self._check_again(gathered, None)
+        return await self._owned.open_budget(gathered, step, self._freshness(gathered))
 
     async def _trigger_rebalance(self, gathered: Gathered, step: TriggerRebalance) -> None:
         watch = _watch(gathered)

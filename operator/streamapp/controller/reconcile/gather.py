@@ -27,6 +27,7 @@ from streamapp.controller.leader.clock import earliest, seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.reconcile.autoscalers import AutoscalerLister
 from streamapp.controller.reconcile.drift_check import DriftCheck
+from streamapp.controller.reconcile.node_drains import NodeDrains
 from streamapp.controller.reconcile.shared_watch import SHARED
 from streamapp.core.evidence import eviction
 from streamapp.core.facts.group import GroupDescription
@@ -128,6 +129,7 @@ class Gatherer:
     ) -> None:
         self._client = client
         self._cache: ObjectCache | None = None
+        self._node_drains: NodeDrains | None = None
         self._leadership = leadership
         self._agents = agents
         self._agent_poller = None if agents is None else AgentPoller(agents, now)
@@ -138,9 +140,10 @@ class Gatherer:
         self._installation = installation
         self._now = now
 
-    def begin_with(self, cache: ObjectCache) -> None:
-        """Read from now on what the shared watches told, where that is enough."""
+    def begin_with(self, cache: ObjectCache, node_drains: NodeDrains | None = None) -> None:
+        """Read from now on what the shared watches told, where that is enough; and the nodes, if they are watched."""
         self._cache = cache
+        self._node_drains = node_drains
         self._autoscaler_lister.is_clusterwide = None in cache.namespaces
 
     @property
@@ -240,6 +243,7 @@ class Gatherer:
             topic_configs=memory.topic_configs,
             replica_writers=self._autoscaler_lister.replica_writers(key, live.app),
             raised=raised,
+            eviction_turns=memory.eviction_turns,
         )
         return Gathered(
             key=key,
@@ -380,12 +384,16 @@ class Gatherer:
             given_up = {pod.ordinal for pod in pods if pod.uid in asked}
             name, claim = streamapp.metadata.name, spec.state.claim_name
             volumes = from_json.volumes(live.claims, claim, name, spec.application_id, given_up)
+        budget, drains = from_json.budget(live.budget), self._node_drains
         return Workload(
             read_at=facts.read_at,
             statefulset=facts.statefulset,
-            pods=pods,
+            pods=pods if drains is None else drains.on_pods(pods),
             volumes=volumes,
-            budget=from_json.budget(live.budget),
+            budget=budget.allows,
+            evictable=budget.evictable,
+            budget_lease=budget.lease,
+            sees_nodes=drains is not None and drains.are_seen,
         )
 
     def _statefulset(self, streamapp: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:

@@ -35,6 +35,7 @@ from streamapp.controller.reconcile.gather import (
 from streamapp.controller.reconcile.report import Reporter, events_of, gap_seen, log
 from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
+from streamapp.core.actions.eviction_turns import eviction_turns_after
 from streamapp.core.decide import AT_REST, decide, decide_raise, made_raise
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.group import GroupDescription
@@ -254,6 +255,7 @@ class Reconciler:
         gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
         gathered.application.memory.episode = decision.convergence.episode
         gathered.application.memory.had_plan = bool(decision.plan)
+        gathered.application.memory.eviction_turns = eviction_turns_after(gathered.snapshot, decision.disruptions)
         self._set_pace(gathered, decision)
         try:
             failure = await self._apply(gathered, decision, on_step)
@@ -307,7 +309,7 @@ class Reconciler:
         try:
             await self._applier.apply(gathered, decision.plan, on_step)
             if gathered.is_live and _owns_objects(gathered, decision):
-                await self._applier.ensure_owned_objects(gathered, decision.plan)
+                await self._applier.ensure_owned_objects(gathered, decision)
         except InvalidError as error:
             memory, now = gathered.application.memory, gathered.snapshot.now
             memory.record_rejection(gathered.snapshot.app.generation, str(error), now)

@@ -1,17 +1,15 @@
-"""Steps that are made beside every branch of the decision: evictions, left-over probe members, process IDs, the budget.
+"""Steps that are made beside every branch of the decision: evictions, left-over probe members, process IDs.
 
 Called by `decide`. None of them takes a pod away.
 """
 
-from streamapp.core.actions.decision import CloseBudget, Evict, OpenBudget, RecordProcessId, Step
-from streamapp.core.actions.open_step import StepProgress
+from streamapp.core.actions.decision import Evict, RecordProcessId, Step
 from streamapp.core.evidence.eviction import evictable
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.membership import unrecorded
 from streamapp.core.facts.containers import MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupState
-from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.workload import Budget, StatefulSet
+from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.reasons import Reason
 
 
@@ -53,20 +51,3 @@ def new_process_ids(evidence: Evidence) -> tuple[Step, ...]:
         for ordinal, process_id in unrecorded(placement, evidence.snapshot.workload).items()
         if process_id is not None and process_id not in placement.duplicated
     )
-
-
-def budget(snapshot: Snapshot, step_progress: StepProgress | None, *, takes_pods: bool) -> tuple[Step, ...]:
-    """Closed from just before a step until it is done, or slow; open at all other times."""
-    now = snapshot.workload.budget
-    is_open_step = step_progress is not None and step_progress.waits_for is not None and not step_progress.is_slow
-    if now is Budget.OPEN and (takes_pods or is_open_step):
-        return (CloseBudget(reason=Reason.StepOpen),)
-    if now is Budget.CLOSED and not (takes_pods or is_open_step):
-        return (OpenBudget(reason=_why_open(step_progress)),)
-    return ()
-
-
-def _why_open(step_progress: StepProgress | None) -> Reason:
-    if step_progress is None:
-        return Reason.HoldCancelled
-    return Reason.StepClosed if step_progress.waits_for is None else Reason.StepSlow

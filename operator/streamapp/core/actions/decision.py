@@ -17,6 +17,7 @@ from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.containers import ContainerEnd, MemberKey
 from streamapp.core.facts.hold_record import Epoch, Forced, Hold, HoldRecord, OpenStep, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.workload import Budget, Pod
 from streamapp.core.gates.convergence import Convergence
 from streamapp.core.reasons import Reason
 
@@ -81,16 +82,22 @@ class WriteHoldRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseBudget:
-    """Set the PodDisruptionBudget to `maxUnavailable: 0`, so that no drain takes a pod while a step is open."""
+    """Set the PodDisruptionBudget to `maxUnavailable: 0`, so that nobody evicts a pod."""
 
     reason: Reason
+    follows_coverage: bool = False
+    """Whether the budget is one that follows coverage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBudget:
-    """Set it back to `maxUnavailable: 1`."""
+    """Set it to `maxUnavailable: 1`, or leave one pod out of it."""
 
     reason: Reason
+    evictable: Ordinal | None = None
+    """The one pod that may be evicted; None: any one."""
+    judged_at: datetime | None = None
+    """When coverage was judged that this rests on; too old, it must not be sent. None: it rests on none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +225,27 @@ class CompletedStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disruptions:
+    """What evictions are to be allowed, and why."""
+
+    allows: Budget
+    reason: Reason
+    detail: str = ""
+    evictable: Pod | None = None
+    """The one pod, where they are allowed for one."""
+    drains: Ordinal | None = None
+    """The pod that is drained, so that it can be evicted."""
+    waits_for: Refusal | None = None
+    """What keeps a pod that is on a node that must be drained from being evicted."""
+    follows_coverage: bool = True
+
+    @property
+    def has_news_due(self) -> bool:
+        """Whether somebody waits for an eviction, or the budget could open on newer facts."""
+        return self.waits_for is not None or self.evictable is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """Everything one pass comes to."""
 
@@ -247,6 +275,8 @@ class Decision:
     """When to decide again even if nothing is heard."""
     needs_fresh_group: bool
     """Whether a rollout, a step or raised standbys wait, which a look at the group that is a minute old never ends."""
+    disruptions: Disruptions
+    """What evictions are allowed, and why."""
     waits_for_news: bool
     """Whether only what is heard can change it: neither a rebalance nor a restart nor an agent's word is due by the
     clock."""

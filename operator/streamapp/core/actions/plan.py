@@ -14,9 +14,11 @@ from streamapp.core.actions.announcement import Leaving, announcement
 from streamapp.core.actions.decision import (
     BranchResult,
     CreateStatefulSet,
+    Disruptions,
     Event,
     Fence,
     GrantReplicas,
+    OpenBudget,
     Plan,
     RestartPod,
     TriggerRebalance,
@@ -24,6 +26,7 @@ from streamapp.core.actions.decision import (
     WriteHoldRecord,
     WriteTemplate,
 )
+from streamapp.core.actions.disruption import Around, budget_step
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.rebalance_trigger import Waiting, due_at, rebalance_for
 from streamapp.core.actions.rollout import Restart
@@ -48,7 +51,8 @@ class PlanBuilder(OfEvidence):
     step_progress: StepProgress | None
     rollout: Restart | Refusal | None
     drains: Ordinal | None
-    """The pod that is drained to be restarted."""
+    """The pod that is drained to be restarted or evicted."""
+    disruptions: Disruptions
     convergence: Convergence
 
     def plan(self) -> Plan:
@@ -63,12 +67,11 @@ class PlanBuilder(OfEvidence):
         if self.outcome.verdict is Verdict.PAUSED:
             return (*self.plan_of_closing(), *self._standbys.steps, *self._announcement())
         main = self._main(statefulset)
-        takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
         others = (
             *self._evictions(statefulset, everywhere=True),
             *beside.probe_members(self.evidence),
             *beside.new_process_ids(self.evidence),
-            *beside.budget(self.snapshot, self.step_progress, takes_pods=takes_pods),
+            *self._budget(),
         )
         # Nothing that may fail comes before a raise.
         ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
@@ -81,7 +84,7 @@ class PlanBuilder(OfEvidence):
             return ()
         return (
             *self._evictions(statefulset, everywhere=False),
-            *beside.budget(self.snapshot, self.step_progress, takes_pods=False),
+            *self._budget(),
             *self._record_write(statefulset),
             *self._closing_rebalance(),
         )
@@ -121,6 +124,8 @@ class PlanBuilder(OfEvidence):
             news.append(Event(Reason.StatefulSetChanged, statefulset.drift))
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
         news.extend(self._standbys.events)
+        if any(isinstance(step, OpenBudget) and step.evictable is not None for step in self._budget()):
+            news.append(Event(self.disruptions.reason, self.disruptions.detail))
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
             news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
         raised = self.snapshot.raised
@@ -156,6 +161,14 @@ class PlanBuilder(OfEvidence):
             return ()
         pod, reason = restart.pod, restart.reason
         return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
+
+    @property
+    def around(self) -> Around:
+        """What evictions must not disturb."""
+        return Around(outcome=self.outcome, step_progress=self.step_progress, rollout=self.rollout)
+
+    def _budget(self) -> Plan:
+        return budget_step(self.evidence, self.disruptions, self.around)
 
     def _template_write(self, statefulset: StatefulSet) -> Plan:
         """What another writer changed, at once; a new template not while a step is open, unless it is slow."""
@@ -204,7 +217,9 @@ class PlanBuilder(OfEvidence):
         is_idle = self.snapshot.app.dry_run or self.outcome.verdict is Verdict.STALLED
         wanted = standbys.Wanted(
             for_hold=self.outcome if self._is_held else None,
-            for_rollout=self.rollout if self.outcome.verdict is not Verdict.PAUSED else None,
+            for_rollout=(self.rollout or self.disruptions.waits_for)
+            if self.outcome.verdict is not Verdict.PAUSED
+            else None,
         )
         return standbys.unchanged(self.evidence) if is_idle else standbys.standbys_now(self.evidence, wanted)
 
@@ -265,8 +280,9 @@ class PlanBuilder(OfEvidence):
 
     @property
     def _rolling(self) -> Waiting | None:
-        """What the rollout waits for."""
-        return Waiting(refusal=self.rollout, since=None) if isinstance(self.rollout, Refusal) else None
+        """What the rollout, or the eviction of a pod from its node, waits for."""
+        refusal = self.rollout or self.disruptions.waits_for
+        return Waiting(refusal=refusal, since=None) if isinstance(refusal, Refusal) else None
 
     def _rollout_rebalance(self) -> TriggerRebalance | None:
         waiting = self._rolling

@@ -4,7 +4,6 @@ The StatefulSet is `OnDelete`, so a pod restarts only when we delete it: one at 
 removal, the next only when the last one is well. Pods that are about to leave are not restarted for nothing.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from streamapp.core.evidence.agent_views import silence
@@ -17,10 +16,10 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import Gate, GateInput, input_now
+from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.gates.chains import REPLACEMENT_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
-from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate, first_refusal
+from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate, takes_nothing_away
 from streamapp.core.gates.safety_gates import every_task_runs, no_earlier_step_is_open
 from streamapp.core.reasons import Reason
 
@@ -92,7 +91,7 @@ class _Rollout(OfEvidence):
         in_turn = self._in_turn(allowed)
         if isinstance(in_turn, Refusal):
             return in_turn
-        down = next((pod for pod in in_turn if self._takes_nothing_away(pod, REPLACEMENT_GATES)), None)
+        down = next((pod for pod in in_turn if takes_nothing_away(self._case(pod))), None)
         if down is not None:
             return Restart(down, Reason.RestartOfIdlePod)
         verdict = self._one_of(in_turn)
@@ -110,7 +109,7 @@ class _Rollout(OfEvidence):
         if self.policy.rollout is RolloutPolicy.PAUSED or isinstance(in_turn, Refusal):
             return None
         gates = tuple(gate for gate in REPLACEMENT_GATES if gate is not no_earlier_step_is_open)
-        down = next((pod for pod in in_turn if self._takes_nothing_away(pod, gates)), None)
+        down = next((pod for pod in in_turn if takes_nothing_away(self._case(pod), gates)), None)
         return None if down is None else Restart(down, Reason.RestartOfIdlePod)
 
     def _candidates(self) -> tuple[Pod, ...]:
@@ -189,7 +188,7 @@ class _Rollout(OfEvidence):
         ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
         missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
         is_asked = [pod for pod in allowed if pod.ordinal in ill and self._is_asked_for(pod)]
-        down = tuple(pod for pod in is_asked if self._takes_nothing_away(pod, REPLACEMENT_GATES))
+        down = tuple(pod for pod in is_asked if takes_nothing_away(self._case(pod)))
         if down and not missing:
             return down
         if missing or len(ill) > len(is_asked[:1]):
@@ -237,14 +236,6 @@ class _Rollout(OfEvidence):
         if is_ours or not was_ours or self._source() is not LearnerSource.NONE:
             return None
         return why_not_on_demand(self.evidence)
-
-    def _takes_nothing_away(self, pod: Pod, gates: Iterable[Gate]) -> bool:
-        """Tell whether a pod does not run and has nobody in the group."""
-        case = self._case(pod)
-        placement = case.placement()
-        if pod.is_running or isinstance(placement, Refusal) or placement.may_be_of(pod.ordinal):
-            return False
-        return first_refusal(gates, case) is None
 
     def _one_of(self, candidates: tuple[Pod, ...]) -> Restart | Refusal:
         """The first of a few that does not learn and is covered; else why the first that does not learn is not.

@@ -16,7 +16,7 @@ from streamapp.core.evidence.learner_source import streams_group
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RaiseState
-from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
+from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, RolloutPolicy
 from streamapp.core.reasons import Reason
 
 MOST = 2
@@ -35,6 +35,7 @@ class Wanted:
     for_hold: BranchResult | None
     """The branch, while a hold goes on."""
     for_rollout: Restart | Refusal | None
+    """The next restart, or what it or the eviction of a pod from its node waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +122,10 @@ def _as_seen(raised: RaisedStandbys, setting: StandbySetting) -> RaisedStandbys:
 
 
 def _is_needed(evidence: Evidence, wanted: Wanted) -> bool:
-    is_rolling = wanted.for_rollout is not None and evidence.policy.rollout is RolloutPolicy.WHEN_CAUGHT_UP
-    return evidence.policy.source is LearnerSource.ON_DEMAND and (wanted.for_hold is not None or is_rolling)
+    policy = evidence.policy
+    is_awaited = policy.rollout is RolloutPolicy.WHEN_CAUGHT_UP or policy.disruption is DisruptionPolicy.WHEN_CAUGHT_UP
+    is_rolling = wanted.for_rollout is not None and is_awaited
+    return policy.source is LearnerSource.ON_DEMAND and (wanted.for_hold is not None or is_rolling)
 
 
 def _missing(evidence: Evidence, wanted: Wanted) -> Refusal | None:

@@ -141,6 +141,23 @@ class CopyMap:
         waits = (self._wait(task, stays, limit) for task in doubtful)
         return tuple(wait for wait in waits if wait is not None)
 
+    def with_one_place(self, limit: int) -> tuple[TaskWait, ...]:
+        """The stateful tasks that run, or have a caught-up copy, on fewer than two pods; in the order of their IDs."""
+        places = ((task, self._places(task, limit)) for task in self.task_set.stateful)
+        return tuple(self._second_place(task, found, limit) for task, found in places if len(found) < 2)
+
+    def _places(self, task: TaskFacts, limit: int) -> frozenset[Ordinal]:
+        """The pods on which a task runs or has a caught-up copy."""
+        if task.id in self._lagging_standbys(limit)[1]:
+            return frozenset(copy.ordinal for copy in self.copies(task) if is_caught_up(copy.lag, limit))
+        standbys = (holder[0] for holder in self._standby_on.get(task.id, ()))
+        return frozenset((*self._running_on.get(task.id, ()), *standbys))
+
+    def _second_place(self, task: TaskFacts, places: frozenset[Ordinal], limit: int) -> TaskWait:
+        """What is missing until another pod could take over, too."""
+        wait = self._wait(task, lambda ordinal: ordinal not in places, limit)
+        return wait or TaskWait(task.id, Reason.NoLearners, None, self._whole(task))
+
     def cold_moves(self, moves: Mapping[TaskId, Collection[Ordinal | None]], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that would get a pod without a caught-up copy, in the order of their IDs.
 

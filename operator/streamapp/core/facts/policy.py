@@ -33,6 +33,13 @@ class RolloutPolicy(Enum):
     IMMEDIATE = "Immediate"
 
 
+class DisruptionPolicy(Enum):
+    """When the Eviction API may take a pod, as a node drain does."""
+
+    ONE_AT_A_TIME = "OneAtATime"
+    WHEN_CAUGHT_UP = "WhenCaughtUp"
+
+
 class LearnerSource(Enum):
     """The ways in which a caught-up copy can come to be before its owner goes."""
 
@@ -122,6 +129,7 @@ class ScalingPolicy:
     """`learners.source`: what the user demands; None: whatever is detected."""
     rebalance: Rebalance = Rebalance.CONSERVATIVE
     rollout: RolloutPolicy = RolloutPolicy.WHEN_CAUGHT_UP
+    disruption: DisruptionPolicy = DisruptionPolicy.ONE_AT_A_TIME
     timing: Timing = Timing()
 
     def __post_init__(self) -> None:

@@ -180,6 +180,16 @@ class Raise:
     """ID of the hold that ended with it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionTurn:
+    """How a pod that is on a node that must be drained was given its turn to be evicted."""
+
+    allowed_since: datetime | None = None
+    """Since when it may be evicted in this turn; None: not yet."""
+    passed: int = 0
+    """Turns that ended without an eviction."""
+
+
 class Direction(Enum):
     """Of a change of the replicas."""
 
@@ -245,6 +255,8 @@ class Snapshot:
     """Who drives the replicas. Told to people; no step depends on it."""
     lease: int = 0
     """Transitions of the operator's Lease."""
+    eviction_turns: Mapping[str, EvictionTurn] = field(default_factory=dict)
+    """By UID of the pods that are on nodes that must be drained."""
     raised: Raise | None = None
     """The raise that this pass has made already; the StatefulSet is as the raise left it."""
 

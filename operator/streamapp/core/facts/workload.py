@@ -61,6 +61,22 @@ class PodFault:
     """The end of the container's termination message, or what the kubelet or the scheduler says."""
 
 
+@dataclass(frozen=True, slots=True)
+class NodeDrain:
+    """A node that its pods are to leave."""
+
+    node: str
+    sign: str
+    """How that is known: `unschedulable`, or the key of a taint."""
+
+    def __str__(self) -> str:
+        return f"node {self.node} is {self.sign}" if self.sign == UNSCHEDULABLE else f"node {self.node} has {self.sign}"
+
+
+UNSCHEDULABLE = "unschedulable"
+"""Somebody has cordoned the node."""
+
+
 class StateSeen(Enum):
     """What a seeder reported instead of the age of the state."""
 
@@ -98,6 +114,10 @@ class Pod:
     """The seeder ended, and the application has not started since; None: it has, or no seeder ended."""
     fault: PodFault | None = None
     """The last one; a pod that runs again keeps it until it is replaced."""
+    node: str = ""
+    """The node that it was scheduled on; empty before that."""
+    drain: NodeDrain | None = None
+    """Why its node must be drained; None: nothing says so, or nodes are not watched."""
 
     @property
     def is_running(self) -> bool:
@@ -145,6 +165,8 @@ class Budget(Enum):
     """`maxUnavailable: 1`."""
     CLOSED = "closed"
     """`maxUnavailable: 0`."""
+    OPEN_FOR_ONE = "open for one"
+    """`maxUnavailable: 0` for all pods but one, which the selector leaves out."""
     ABSENT = "absent"
 
 
@@ -160,6 +182,12 @@ class Workload:
     """Those that are kept. A claim that is being deleted is none, unless a user wants its pod restarted with a new one.
     Empty where the application keeps no state on disk (identity is then pod plus member)."""
     budget: Budget
+    evictable: Ordinal | None = None
+    """The pod that the budget leaves out, where it is open for one."""
+    budget_lease: int | None = None
+    """Transitions of the Lease under which the budget was last written; None where it does not follow coverage."""
+    sees_nodes: bool = False
+    """Nodes are watched, and the watch has spoken lately."""
 
     def __post_init__(self) -> None:
         """Sort by ordinal.

@@ -41,6 +41,8 @@ class RemovalKind(Enum):
     """The top run of pods whose container never ran, for good."""
     RESTART = "restart", Reason.RestartCovered
     """One pod, which comes back with its volume."""
+    ANY_ONE = "any one", Reason.EveryTaskCovered
+    """Any one pod, which comes back with its volume; nobody knows which one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from streamapp.core.gates.case import Gate
 from streamapp.core.gates.coverage_gates import (
     brokers_choose_caught_up_copies,
     end_offsets_were_read,
+    every_stateful_task_has_two_places,
     every_stateful_task_is_covered,
     positions_are_known,
     tasks_move_to_caught_up_copies,
@@ -111,6 +112,15 @@ COVERAGE_GATES: tuple[Gate, ...] = (
 )
 """For removals and restarts without draining; a user can override them."""
 
+TWO_PLACES_GATES: tuple[Gate, ...] = (
+    topology_is_known,
+    tasks_move_to_caught_up_copies,
+    positions_are_known,
+    end_offsets_were_read,
+    every_stateful_task_has_two_places,
+)
+"""For an eviction of any one pod, whichever it is."""
+
 LEARNER_GATES: tuple[Gate, ...] = (
     topology_is_known,
     tasks_move_to_caught_up_copies,
@@ -139,6 +149,14 @@ STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (*STEP_END_GATES, topology_is_known, every_task_runs)
 """The same where it is known which tasks there are, or the step rested on that."""
 
-_CHAINS = (REMOVAL_GATES, READINESS_GATES, COVERAGE_GATES, LEARNER_GATES, CONVERGENCE_GATES, STEP_END_BY_TASKS_GATES)
+_CHAINS = (
+    REMOVAL_GATES,
+    READINESS_GATES,
+    COVERAGE_GATES,
+    TWO_PLACES_GATES,
+    LEARNER_GATES,
+    CONVERGENCE_GATES,
+    STEP_END_BY_TASKS_GATES,
+)
 GATES: Mapping[str, Gate] = {gate.__name__: gate for chain in _CHAINS for gate in chain}
 """Every gate by its name, as the rows of `reasons` name it; the chains left out are parts of these."""

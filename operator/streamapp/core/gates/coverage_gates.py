@@ -102,6 +102,15 @@ def every_stateful_task_is_covered(case: GateInput) -> Refusal | None:
     return replace(refusal_of(waits), needs_rebalance=case.view is None) if waits else None
 
 
+def every_stateful_task_has_two_places(case: GateInput) -> Refusal | None:
+    """Each stateful task of the universe runs or has a caught-up copy on two pods, so that any one pod may go."""
+    copies = case.copies()
+    if isinstance(copies, Refusal):
+        return copies
+    waits = copies.with_one_place(case.policy.acceptable_recovery_lag)
+    return replace(refusal_of(waits), needs_rebalance=case.view is None) if waits else None
+
+
 def brokers_choose_caught_up_copies(case: GateInput) -> Refusal | None:
     """In a group of the streams protocol the broker chooses: it is predicted to choose a caught-up copy for each task.
 

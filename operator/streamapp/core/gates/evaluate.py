@@ -25,6 +25,8 @@ from streamapp.core.gates.chains import (
     NEVER_RAN_GATES,
     READINESS_GATES,
     REMOVAL_GATES,
+    REPLACEMENT_GATES,
+    TWO_PLACES_GATES,
 )
 from streamapp.core.gates.drain_gates import progress
 from streamapp.core.gates.safety_gates import facts_are_fresh
@@ -66,16 +68,13 @@ def evaluate(
     case = input_now(evidence, candidate, latest)
     if override is not None and override.is_of_the_user and latest.shows_no_tasks:
         return first_refusal(READINESS_GATES, case) or _permission(case, latest, override)
-    before = evidence.agent_views[1:]
     if candidate.kind is RemovalKind.NEVER_RAN:
         return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)
-    if not is_on_demand(evidence):
-        rules = _Rules(REMOVAL_GATES, COVERAGE_GATES, before)
-        return first_refusal(REMOVAL_GATES, case) or _judge_twice(case, rules, override)
-    rules = _Rules(DRAINED_REMOVAL_GATES, LEARNER_GATES, before)
-    refused = first_refusal(DRAINED_REMOVAL_GATES, case)
+    rules = _rules_of(case)
+    refused = first_refusal(rules.gates, case)
     if refused is not None:
-        return (progress(case) if refused.reason.row.is_group_moving and override is None else None) or refused
+        is_drained = rules.coverage is LEARNER_GATES and override is None
+        return (progress(case) if refused.reason.row.is_group_moving and is_drained else None) or refused
     return _judge_twice(case, rules, override)
 
 
@@ -86,6 +85,48 @@ def first_refusal(gates: Iterable[Gate], case: GateInput) -> Refusal | None:
         if refusal is not None:
             return refusal
     return None
+
+
+def still_covered(case: GateInput, reading_age: timedelta) -> Refusal | None:
+    """Ask the newest reading alone what `evaluate` asks of two: why it does not say so any more.
+
+    Args:
+        case: What is judged.
+        reading_age: An older reading says nothing.
+    """
+    rules = _rules_of(case)
+    if not timedelta(0) <= case.snapshot.now - case.reading.ended_at <= reading_age:
+        return Refusal(Reason.FactsStale, "the group", needs_rebalance=False)
+    return first_refusal((*rules.lasting, *rules.coverage), case) or _join_is_old(case)
+
+
+def takes_nothing_away(case: GateInput, gates: Iterable[Gate] = REPLACEMENT_GATES) -> bool:
+    """Tell whether a pod does not run and has nobody in the group."""
+    ordinal = case.candidate.lowest
+    pod, placement = case.snapshot.workload.pod(ordinal), case.placement()
+    if pod is None or pod.is_running or isinstance(placement, Refusal) or placement.may_be_of(ordinal):
+        return False
+    return first_refusal(gates, case) is None
+
+
+def _rules_of(case: GateInput) -> "_Rules":
+    before = case.evidence.agent_views[1:]
+    if case.candidate.kind is RemovalKind.ANY_ONE:
+        return _Rules(REMOVAL_GATES, TWO_PLACES_GATES, before)
+    if is_on_demand(case.evidence):
+        return _Rules(DRAINED_REMOVAL_GATES, LEARNER_GATES, before)
+    return _Rules(REMOVAL_GATES, COVERAGE_GATES, before)
+
+
+def _join_is_old(case: GateInput) -> Refusal | None:
+    """Where positions are those of a join, it must be a recent one."""
+    rebalance, timing = case.reading.rebalance, case.policy.timing
+    if case.view is not None:
+        return None
+    is_recent = rebalance is not None and (
+        timedelta(0) <= case.snapshot.now - rebalance.settled_at <= timing.position_age
+    )
+    return None if is_recent else Refusal(Reason.ReadingsPending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +162,10 @@ def _agreed(case: GateInput, rules: _Rules) -> GroupReading | Refusal:
     earlier one from it is over, and must not set the pace of the triggered rebalances.
     """
     timing, is_of_agents = case.policy.timing, case.view is not None
-    rebalance = case.reading.rebalance
     of_joins = bool(rules.coverage) and not is_of_agents
-    if of_joins and (
-        rebalance is None or not timedelta(0) <= case.snapshot.now - rebalance.settled_at <= timing.position_age
-    ):
-        return Refusal(Reason.ReadingsPending)
+    old = _join_is_old(case) if of_joins else None
+    if old is not None:
+        return old
     if rules.coverage and is_of_agents and not rules.before:
         return Refusal(Reason.ReadingsPending, "Agents were heard once.", needs_rebalance=False)
     apart = timing.report_gap if rules.coverage and is_of_agents else timing.reading_gap

@@ -6,7 +6,7 @@ a healthy state, so that Helm and GitOps tools do not wait for its end.
 
 from dataclasses import dataclass
 
-from streamapp.core.actions.decision import Answer, BranchResult, Condition, Verdict
+from streamapp.core.actions.decision import Answer, BranchResult, Condition, Disruptions, Verdict
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
@@ -16,6 +16,7 @@ from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Raise, Snapshot
+from streamapp.core.facts.workload import Budget
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.convergence import Convergence
@@ -33,6 +34,7 @@ class DecisionFacts(OfEvidence):
     outcome: BranchResult
     rollout: Restart | Refusal | None
     convergence: Convergence
+    disruptions: Disruptions
 
 
 def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:
@@ -46,6 +48,7 @@ def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:
         _identity(findings),
         _kafka(findings),
         _learners(findings),
+        _disruptions(findings),
         autoscaling.condition(findings.snapshot, findings.outcome.hold),
     )
 
@@ -230,6 +233,12 @@ def _of_source(seen: learner_source.LearnerSourceStatus, policy: ScalingPolicy) 
         case LearnerSource.STANDBYS:
             return _condition("LearnersAvailable", Answer.TRUE, Reason.StandbysDetected, told)
     return _condition("LearnersAvailable", Answer.FALSE, Reason.NoLearners, told)
+
+
+def _disruptions(findings: DecisionFacts) -> Condition:
+    now = findings.disruptions
+    answer = Answer.FALSE if now.allows is Budget.CLOSED else Answer.TRUE
+    return _condition("DisruptionAllowed", answer, now.reason, now.detail)
 
 
 def _case(findings: DecisionFacts) -> GateInput | None:

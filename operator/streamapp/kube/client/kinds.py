@@ -11,7 +11,7 @@ from streamapp.api.names import GROUP, KIND, PLURAL, VERSION, selector_of
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of namespaced object."""
+    """A kind of object, namespaced or, as Node, of the cluster."""
 
     group: str
     """Empty for the core group."""
@@ -52,6 +52,7 @@ ADMISSION_POLICIES = Kind(
 SUBJECT_REVIEWS = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
 POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
+NODES = Kind("", "v1", "nodes", "Node")
 EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 

@@ -76,6 +76,10 @@ class ObjectCache:
         """Give the objects with the label of a StreamApp, by name."""
         return [_parsed(self._entries[kind, one]) for one in sorted(self._by_app.get((kind, key), ()))]
 
+    def of_kind(self, kind: Kind) -> list[Json]:
+        """Give all objects of a kind, in no order."""
+        return [_parsed(entry) for (other, _), entry in self._entries.items() if other == kind]
+
     def heard(self, kind: Kind, scope: str | None, version: str) -> None:
         """A watch has told everything up to this version. Nothing is current where versions are no numbers."""
         if not version.isdecimal():
@@ -191,7 +195,8 @@ def _parsed(entry: _Entry) -> Json:
 
 
 def _key(one: Json) -> Key:
-    return Key(one["metadata"]["namespace"], one["metadata"]["name"])
+    """An object of the cluster is in no namespace."""
+    return Key(one["metadata"].get("namespace", ""), one["metadata"]["name"])
 
 
 def version_of(one: Json) -> int:

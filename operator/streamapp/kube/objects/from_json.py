@@ -8,18 +8,29 @@ import ipaddress
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, PROCESS_ID
+from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, LEASE, POD_NAME_LABEL, PROCESS_ID
 from streamapp.api.objects.drift import first_ordinal
 from streamapp.api.validation.conflicts import AGENT, SEEDER
 from streamapp.core.facts.containers import ContainerEnd
 from streamapp.core.facts.hold_annotation import decode
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
-from streamapp.core.facts.workload import Budget, Container, Pod, SeederRun, StatefulSet, StateSeen, Volume
+from streamapp.core.facts.workload import (
+    UNSCHEDULABLE,
+    Budget,
+    Container,
+    NodeDrain,
+    Pod,
+    SeederRun,
+    StatefulSet,
+    StateSeen,
+    Volume,
+)
 from streamapp.kube.client.client import Json
 from streamapp.kube.objects.pod_faults import pod_fault
 
@@ -111,11 +122,46 @@ def recorded_process_id(claim: Json, application_id: str) -> str | None:
     return recorded if annotations.get(APPLICATION_ID) == application_id else None
 
 
-def budget(live: Json | None) -> Budget:
-    """Give what the PodDisruptionBudget allows."""
+@dataclass(frozen=True, slots=True)
+class BudgetFacts:
+    """What a PodDisruptionBudget says."""
+
+    allows: Budget
+    evictable: Ordinal | None = None
+    """The pod that its selector leaves out."""
+    lease: int | None = None
+    """As its annotation has it."""
+
+
+def budget(live: Json | None) -> BudgetFacts:
+    """Read the PodDisruptionBudget; one that leaves out anything but one pod allows anything."""
     if live is None:
-        return Budget.ABSENT
-    return Budget.CLOSED if live["spec"].get("maxUnavailable") == 0 else Budget.OPEN
+        return BudgetFacts(Budget.ABSENT)
+    text = str(live["metadata"].get("annotations", {}).get(LEASE, ""))
+    lease = int(text) if text.isascii() and text.isdecimal() else None
+    if live["spec"].get("maxUnavailable") != 0:
+        return BudgetFacts(Budget.OPEN, None, lease)
+    left_out = live["spec"].get("selector", {}).get("matchExpressions") or []
+    if not left_out:
+        return BudgetFacts(Budget.CLOSED, None, lease)
+    named = [_ORDINAL.search(str(name)) for one in left_out for name in one.get("values") or ()]
+    known = [Ordinal(int(match[1])) for match in named if match is not None]
+    is_ours = len(left_out) == len(named) == len(known) == 1 and left_out[0]["key"] == POD_NAME_LABEL
+    return BudgetFacts(Budget.OPEN_FOR_ONE, known[0], lease) if is_ours else BudgetFacts(Budget.OPEN, None, lease)
+
+
+def drain_of(node: Json, taints: Collection[str]) -> NodeDrain | None:
+    """Give why a node must be drained; None where nothing says so.
+
+    Args:
+        node: As read.
+        taints: Keys of taints by which autoscalers and upgrades say that a node goes.
+    """
+    name, spec = str(node["metadata"]["name"]), node.get("spec", {})
+    if spec.get("unschedulable"):
+        return NodeDrain(name, UNSCHEDULABLE)
+    found = next((str(taint["key"]) for taint in spec.get("taints") or () if taint["key"] in taints), None)
+    return None if found is None else NodeDrain(name, found)
 
 
 def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
@@ -171,6 +217,7 @@ def _pod(pod: Json, container: str) -> Pod:
         has_agent=any(one["name"] == AGENT for one in pod["spec"].get("initContainers") or ()),
         waits_since_seeding=_waits_since_seeding(pod, container),
         fault=pod_fault(pod, _application_of(pod["spec"]["containers"], container)),
+        node=str(pod["spec"].get("nodeName") or ""),
     )
 
 

@@ -4,7 +4,7 @@ Called by the controller's applier. An object of the same name with another owne
 """
 
 from streamapp.api.objects.drift import covers
-from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.client import Check, Json, KubeClient
 from streamapp.kube.client.errors import InvalidError
 from streamapp.kube.client.kinds import BUDGETS, SERVICES, Kind
 from streamapp.kube.objects.from_json import is_controlled_by
@@ -19,10 +19,15 @@ async def apply_service(client: KubeClient, manifest: Json, owner_uid: str, *, i
         await client.apply(SERVICES, manifest)
 
 
-async def apply_budget(client: KubeClient, manifest: Json, live: Json | None, owner_uid: str) -> None:
-    """Make it what the manifest says, pods that may be away included; InvalidError if another one is there."""
+async def apply_budget(
+    client: KubeClient, manifest: Json, live: Json | None, owner_uid: str, last_check: Check | None = None
+) -> None:
+    """Make it what the manifest says, pods that may be away included; InvalidError if another one is there.
+
+    `last_check`, and `metadata.resourceVersion` in the manifest, as in `KubeClient.apply`.
+    """
     _refuse_foreign(BUDGETS, live, owner_uid)
-    await client.apply(BUDGETS, manifest)
+    await client.apply(BUDGETS, manifest, last_check=last_check)
 
 
 def _refuse_foreign(kind: Kind, live: Json | None, owner_uid: str) -> None:

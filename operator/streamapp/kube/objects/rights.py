@@ -14,12 +14,14 @@ from streamapp.kube.client.kinds import ACCESS_REVIEWS
 
 
 class RightScope(Enum):
-    """In which namespaces a right is needed."""
+    """Where a right is needed."""
 
     WATCHED = "watched"
     """Those whose StreamApps the operator serves; all in cluster mode."""
     OWN = "own"
     """The operator's own, for its Lease."""
+    CLUSTER = "cluster"
+    """In no namespace: the object belongs to the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,14 @@ RIGHTS: tuple[Right, ...] = (
         resource="horizontalpodautoscalers",
         verbs=("list",),
         why="Names an autoscaler that is aimed at the StatefulSet, or that would overwrite desired replicas.",
+        optional=True,
+    ),
+    Right(
+        group="",
+        resource="nodes",
+        verbs=("list", "watch"),
+        why="Sees which nodes must be drained, so that the pods there are drained before they are evicted.",
+        where=RightScope.CLUSTER,
         optional=True,
     ),
     Right(

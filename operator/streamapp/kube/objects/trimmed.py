@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from streamapp.api.names import APP_LABEL, APPLICATION_ID, PROCESS_ID
 from streamapp.kube.client.client import Json
-from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, Kind
+from streamapp.kube.client.kinds import BUDGETS, CLAIMS, NODES, PODS, SERVICES, Kind
 from streamapp.kube.client.object_cache import Trim
 
+_OF_NODE = ("unschedulable", "taints")
 _CONTAINER_STATUS = ("name", "containerID", "restartCount", "state", "lastState")
 
 
@@ -46,8 +47,14 @@ def pod(one: Json) -> Json:
     return {**one, "metadata": metadata, "spec": kept, "status": told}
 
 
+def node(one: Json) -> Json:
+    """Keep whether it must be drained."""
+    metadata = _only(one["metadata"], ("name", "uid", "resourceVersion"))
+    return {**_only(one, ("apiVersion", "kind")), "metadata": metadata, "spec": _only(one.get("spec") or {}, _OF_NODE)}
+
+
 def _only(part: Json, names: tuple[str, ...]) -> Json:
     return {name: part[name] for name in names if name in part}
 
 
-TRIMS: Mapping[Kind, Trim] = {PODS: pod, CLAIMS: claim, BUDGETS: without_owners, SERVICES: without_owners}
+TRIMS: Mapping[Kind, Trim] = {PODS: pod, CLAIMS: claim, BUDGETS: without_owners, SERVICES: without_owners, NODES: node}
