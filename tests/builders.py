@@ -164,7 +164,7 @@ def pods(count: int = 3, **by_ordinal: Pod) -> tuple[Pod, ...]:
 
 
 def volumes(count: int = 3) -> tuple[Volume, ...]:
-    return tuple(Volume(ordinal=Ordinal(number), process_id=example.process_id(number)) for number in range(count))
+    return tuple(example.volume(number) for number in range(count))
 
 
 def not_running(*, ever_ran: bool = True, id_: str | None = None) -> Container:

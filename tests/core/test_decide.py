@@ -234,7 +234,7 @@ def test_nothing_is_created_while_the_operator_is_told_to_keep_still(app: dict[s
 
 
 def test_a_process_id_is_recorded_the_first_time_it_is_seen() -> None:
-    fresh = (*volumes(2), Volume(ordinal=Ordinal(2), process_id=None))
+    fresh = (*volumes(2), example.volume(2, process_id=None))
     decision = decide(a_snapshot(desired=3, record=None, workload={"volumes": fresh}), POLICY)
     assert decision.plan == (
         RecordProcessId(ordinal=Ordinal(2), process_id=example.process_id(2), reason=Reason.ProcessIdUnrecorded),

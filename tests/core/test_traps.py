@@ -119,7 +119,7 @@ def test_a_stale_read_led_to_a_wrong_scale_down() -> None:
 def test_a_failed_scale_up_blocked_the_scale_down_for_ever() -> None:
     never = replace(example.pod(3).container, id=None, running_since=None, ever_ran=False)
     stuck = tuple(a_pod(number, container=never, ready=False, ips=()) for number in (3, 4, 5))
-    fresh = tuple(Volume(ordinal=Ordinal(number), process_id=None) for number in (3, 4, 5))
+    fresh = tuple(example.volume(number, process_id=None) for number in (3, 4, 5))
     snapshot = a_snapshot(
         pods=6,
         desired=3,

@@ -37,6 +37,10 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "never-ran seed=246668631000001 kafka:5:timeout-after", id="a raise waited for brokers that did not answer"
         ),
+        pytest.param(
+            "never-ran seed=1000032 write:5:crash-after",
+            id="a pod that never ran, on a volume on which another one had",
+        ),
         pytest.param("older-rival seed=1", id="an older rival that came late got pods beside those of the owner"),
         pytest.param("older-rival-new-process seed=1", id="the same, in a new process that has not read the group"),
         pytest.param(

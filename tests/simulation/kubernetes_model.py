@@ -25,6 +25,7 @@ class PodModel:
     revision: str
     ip: str
     starts_at: datetime
+    created_at: datetime
     container_id: str = ""
     running_since: datetime | None = None
     ever_ran: bool = False
@@ -54,6 +55,7 @@ class ClusterModel:
         )
         self.pods: dict[int, PodModel] = {}
         self.recorded: dict[int, ProcessId | None] = {}
+        self.claimed_at: dict[int, datetime] = {}
         self.ends: list[ContainerEnd] = []
         self.budget = Budget.OPEN
         self.count = 0
@@ -104,7 +106,8 @@ class ClusterModel:
             statefulset=self.statefulset,
             pods=tuple(self._shown(pod) for pod in self.pods.values()),
             volumes=tuple(
-                Volume(ordinal=Ordinal(ordinal), process_id=recorded) for ordinal, recorded in self.recorded.items()
+                Volume(ordinal=Ordinal(ordinal), process_id=recorded, created_at=self.claimed_at[ordinal])
+                for ordinal, recorded in self.recorded.items()
             ),
             budget=self.budget,
         )
@@ -126,8 +129,10 @@ class ClusterModel:
                     revision=self.statefulset.update_revision,
                     ip=f"10.1.{self.count // 200}.{self.count % 200 + 1}",
                     starts_at=now + START_TIME,
+                    created_at=now,
                 )
                 self.recorded.setdefault(ordinal, None)
+                self.claimed_at.setdefault(ordinal, now)
         for pod in self.pods.values():
             if pod.ordinal >= self.statefulset.replicas and pod.stops_at is None:
                 pod.stops_at = now + STOP_TIME
@@ -163,4 +168,5 @@ class ClusterModel:
             ready=pod.running_since is not None and bool(pod.member),
             terminating=pod.stops_at is not None,
             container=Container(id=pod.container_id or None, running_since=pod.running_since, ever_ran=pod.ever_ran),
+            created_at=pod.created_at,
         )

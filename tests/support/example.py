@@ -47,6 +47,8 @@ UID = "5c1f0a52-wordcount"
 PARTITIONS = 6
 END = 1_000_000
 """End offset of every changelog partition."""
+CREATED_AT = NOW - timedelta(hours=1, seconds=10)
+"""Of pods and claims."""
 REVISION = "wordcount-7d9f"
 
 SECOND = timedelta(seconds=1)
@@ -240,7 +242,14 @@ def pod(ordinal: int) -> Pod:
         ready=True,
         terminating=False,
         container=Container(id=f"containerd://{ordinal}", running_since=NOW - timedelta(hours=1), ever_ran=True),
+        created_at=CREATED_AT,
     )
+
+
+def volume(ordinal: int, **changes: Any) -> Volume:
+    """The claim of an ordinal, as old as its pod."""
+    found = Volume(ordinal=Ordinal(ordinal), process_id=process_id(ordinal), created_at=CREATED_AT)
+    return replace(found, **changes)
 
 
 def statefulset(replicas: int = 3) -> StatefulSet:
@@ -264,7 +273,7 @@ def workload(pods: int = 3) -> Workload:
         read_at=NOW - SECOND,
         statefulset=statefulset(pods),
         pods=tuple(pod(number) for number in range(pods)),
-        volumes=tuple(Volume(ordinal=Ordinal(number), process_id=process_id(number)) for number in range(pods)),
+        volumes=tuple(volume(number) for number in range(pods)),
         budget=Budget.OPEN,
     )
 

@@ -1,15 +1,14 @@
 """Which pods would go next, and that pods which hold nothing go together."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from streamapp.core.actions.decision import GrantReplicas
 from streamapp.core.decide import decide
 from streamapp.core.facts.group import Applied, GroupDescription, GroupState, Member
-from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.workload import Volume
 from tests.builders import (
     POLICY,
     a_pod,
@@ -37,8 +36,7 @@ def six(
     members: tuple[Member, ...] = (*BUSY, *(example.member(number) for number in idle))
     replaced = {f"p{number}": a_pod(number, container=NEVER, ips=(), ready=False) for number in never_ran}
     fresh = tuple(
-        Volume(ordinal=Ordinal(number), process_id=None if number in never_ran else example.process_id(number))
-        for number in range(6)
+        example.volume(number, **({"process_id": None} if number in never_ran else {})) for number in range(6)
     )
     return a_snapshot(
         pods=6,
@@ -107,6 +105,29 @@ def test_a_young_pod_on_an_old_volume_has_a_past() -> None:
     snapshot = six(readings=(others,))
     unstable = replace(snapshot, workload=replace(snapshot.workload, pods=pods(6, p5=waiting), volumes=volumes(6)))
     assert granted(unstable) == (("Hold", "GroupRebalancing"), None)
+
+
+@pytest.mark.parametrize(("seconds_older", "verdict"), [(0, "NeverRan"), (1, "NeverRan"), (2, "GroupRebalancing")])
+def test_a_volume_without_a_process_id_that_is_older_than_its_pod_has_a_past(seconds_older: int, verdict: str) -> None:
+    # an earlier pod ran on it, and no reading showed a stable group while it did
+    unstable = a_reading(without_subscriptions(BUSY), state=GroupState.PREPARING_REBALANCE, rebalance=None)
+    snapshot = six(never_ran=(3, 4, 5), readings=(unstable,))
+    old = example.volume(5, process_id=None, created_at=example.CREATED_AT - timedelta(seconds=seconds_older))
+    others = (one for one in snapshot.workload.volumes if one.ordinal != 5)
+    changed = replace(snapshot, workload=replace(snapshot.workload, volumes=(*others, old)))
+    assert granted(changed)[0][1] == verdict
+
+
+@pytest.mark.parametrize("who", ["pod", "volume"])
+def test_a_date_that_is_not_known_counts_as_a_past(who: str) -> None:
+    unstable = a_reading(without_subscriptions(BUSY), state=GroupState.PREPARING_REBALANCE, rebalance=None)
+    workload = six(never_ran=(3, 4, 5), readings=(unstable,)).workload
+    if who == "pod":
+        workload = replace(workload, pods=tuple(replace(one, created_at=None) for one in workload.pods))
+    else:
+        workload = replace(workload, volumes=tuple(replace(one, created_at=None) for one in workload.volumes))
+    changed = replace(six(never_ran=(3, 4, 5), readings=(unstable,)), workload=workload)
+    assert granted(changed) == (("Hold", "GroupRebalancing"), None)
 
 
 @pytest.mark.guarantee(2)

@@ -116,6 +116,8 @@ class Pod:
     """The last one; a pod that runs again keeps it until it is replaced."""
     node: str = ""
     """The node that it was scheduled on; empty before that."""
+    created_at: datetime | None = None
+    """By the API server's clock, in whole seconds."""
     drain: NodeDrain | None = None
     """Why its node must be drained; None: nothing says so, or nodes are not watched."""
 
@@ -134,6 +136,8 @@ class Volume:
     """As recorded on the claim for this application; None before the ordinal's first start."""
     deleting: bool = False
     """It goes with its pod: the claim has a deletion timestamp."""
+    created_at: datetime | None = None
+    """By the API server's clock, in whole seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

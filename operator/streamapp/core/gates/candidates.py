@@ -6,6 +6,7 @@ and `rollout`; whether they may go is for the gates to say, which check again wh
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 from itertools import takewhile
 from typing import Self
@@ -15,8 +16,11 @@ from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.workload import Workload
+from streamapp.core.facts.workload import Pod, Volume, Workload
 from streamapp.core.reasons import Reason
+
+MADE_TOGETHER = timedelta(seconds=1)
+"""A StatefulSet makes a claim right before the first pod that uses it; both dates are in whole seconds."""
 
 
 class RemovalKind(Enum):
@@ -121,12 +125,21 @@ def is_without_a_past(ordinal: Ordinal, placement: MemberPlacement, snapshot: Sn
     """Tell whether an ordinal's container never ran and nobody in the group can be its.
 
     A volume with a process ID has a past: its state may be the warmest there is, however young the pod. So may a
-    volume that must exist and is not in view.
+    volume that is older than its pod: an earlier pod may have run on it while no reading showed its process ID. So may
+    a volume that must exist and is not in view.
     """
     pod, volume = snapshot.workload.pod(ordinal), snapshot.workload.volume(ordinal)
     if pod is None or pod.container.ever_ran or placement.may_be_of(ordinal):
         return False
-    return not snapshot.app.keeps_state if volume is None else volume.process_id is None
+    if volume is None:
+        return not snapshot.app.keeps_state
+    return volume.process_id is None and _were_made_together(pod, volume)
+
+
+def _were_made_together(pod: Pod, volume: Volume) -> bool:
+    if pod.created_at is None or volume.created_at is None:
+        return False
+    return pod.created_at - volume.created_at <= MADE_TOGETHER
 
 
 def holds_nothing(ordinal: Ordinal, placement: MemberPlacement) -> bool:

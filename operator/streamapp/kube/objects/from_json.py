@@ -111,7 +111,8 @@ def volumes(
         ordinal, deleting = Ordinal(int(number)), "deletionTimestamp" in claim["metadata"]
         if not deleting or ordinal in given_up:
             recorded = _process_id(recorded_process_id(claim, application_id))
-            volumes_found.append(Volume(ordinal=ordinal, process_id=recorded, deleting=deleting))
+            made = _created_at(claim["metadata"])
+            volumes_found.append(Volume(ordinal=ordinal, process_id=recorded, deleting=deleting, created_at=made))
     return tuple(volumes_found)
 
 
@@ -194,6 +195,10 @@ def _record(metadata: Mapping[str, Any]) -> HoldRecord | RecordUnreadable | None
     return None if text is None else decode(text)
 
 
+def _created_at(metadata: Mapping[str, Any]) -> datetime | None:
+    return time(metadata["creationTimestamp"]) if metadata.get("creationTimestamp") else None
+
+
 def _process_id(text: str | None) -> ProcessId | None:
     try:
         return None if text is None else ProcessId.parse(text)
@@ -218,6 +223,7 @@ def _pod(pod: Json, container: str) -> Pod:
         waits_since_seeding=_waits_since_seeding(pod, container),
         fault=pod_fault(pod, _application_of(pod["spec"]["containers"], container)),
         node=str(pod["spec"].get("nodeName") or ""),
+        created_at=_created_at(metadata),
     )
 
 

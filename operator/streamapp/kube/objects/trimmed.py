@@ -10,6 +10,7 @@ from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, NODES, PODS, SERVICES, Kind
 from streamapp.kube.client.object_cache import Trim
 
+_OF_CLAIM = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 _OF_NODE = ("unschedulable", "taints")
 _CONTAINER_STATUS = ("name", "containerID", "restartCount", "state", "lastState")
 
@@ -22,7 +23,7 @@ def without_owners(one: Json) -> Json:
 
 def claim(one: Json) -> Json:
     """Keep what names it and its application: every claim of the scope is watched, whoever made it."""
-    kept = _only(one["metadata"], ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp"))
+    kept = _only(one["metadata"], _OF_CLAIM)
     for name, known in (("labels", (APP_LABEL,)), ("annotations", (PROCESS_ID, APPLICATION_ID))):
         kept[name] = _only(one["metadata"].get(name) or {}, known)
     return {**_only(one, ("apiVersion", "kind")), "metadata": kept}
