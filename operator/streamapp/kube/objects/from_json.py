@@ -135,20 +135,20 @@ class BudgetFacts:
 
 
 def budget(live: Json | None) -> BudgetFacts:
-    """Read the PodDisruptionBudget; one that leaves out anything but one pod allows anything."""
+    """Read the PodDisruptionBudget. One that is not as the operator writes it allows anything, and nobody's lease."""
     if live is None:
         return BudgetFacts(Budget.ABSENT)
     text = str(live["metadata"].get("annotations", {}).get(LEASE, ""))
     lease = int(text) if text.isascii() and text.isdecimal() else None
-    if live["spec"].get("maxUnavailable") != 0:
-        return BudgetFacts(Budget.OPEN, None, lease)
-    left_out = live["spec"].get("selector", {}).get("matchExpressions") or []
-    if not left_out:
-        return BudgetFacts(Budget.CLOSED, None, lease)
+    most, left_out = live["spec"].get("maxUnavailable"), live["spec"].get("selector", {}).get("matchExpressions") or []
+    if not left_out and most in {0, 1}:
+        return BudgetFacts(Budget.OPEN if most else Budget.CLOSED, None, lease)
     named = [_ORDINAL.search(str(name)) for one in left_out for name in one.get("values") or ()]
     known = [Ordinal(int(match[1])) for match in named if match is not None]
     is_ours = len(left_out) == len(named) == len(known) == 1 and left_out[0]["key"] == POD_NAME_LABEL
-    return BudgetFacts(Budget.OPEN_FOR_ONE, known[0], lease) if is_ours else BudgetFacts(Budget.OPEN, None, lease)
+    if is_ours and most == 0:
+        return BudgetFacts(Budget.OPEN_FOR_ONE, known[0], lease)
+    return BudgetFacts(Budget.OPEN)
 
 
 def drain_of(node: Json, taints: Collection[str]) -> NodeDrain | None:
