@@ -1,13 +1,14 @@
 """The operator: `python -m streamapp`, and with `check` whether it could work here.
 
-Settings come from the environment, see `streamapp.controller.settings`.
+With `open-budgets` it does the last thing before it is uninstalled. Settings come from the environment, see
+`streamapp.controller.settings`.
 """
 
 import asyncio
 import os
 import sys
 
-from streamapp.controller import log, permission_check
+from streamapp.controller import log, permission_check, uninstall
 from streamapp.controller.lifecycle import run
 from streamapp.controller.process import CannotStartError
 from streamapp.controller.settings import InvalidSettingError, Settings
@@ -19,6 +20,8 @@ def main() -> int:
     try:
         if sys.argv[1:2] == ["check"]:
             return permission_check.main(sys.argv[2:], os.environ)
+        if sys.argv[1:2] == ["open-budgets"]:
+            return uninstall.main(os.environ)
         settings = Settings.from_environment(os.environ)
         settings.require_images()
         log.set_up(settings.log_level)

@@ -14,8 +14,8 @@ from docs import generate
 from lab.settings import REPOSITORY
 from streamapp.api.validation.parse import StreamApp, parse
 
-NO_LAUNCHER = {"adopt"}
-"""Pages whose StreamApp the command line makes."""
+NO_LAUNCHER = {"adopt", "node-drains"}
+"""Pages without a whole StreamApp: the command line makes it, or the page changes one that is there."""
 PAGES = sorted(page for page in (REPOSITORY / "docs" / "how-to").glob("*.md") if page.stem not in NO_LAUNCHER)
 WHOLE = [
     (page, text) for page in PAGES for text in re.findall(r"```yaml\n(apiVersion:.*?)```", page.read_text(), re.DOTALL)

@@ -275,7 +275,11 @@ def test_an_uninstall_leaves_the_applications_running_and_locks_nobody_out(
     kubectl: Kubectl, helm: Helm, app: StreamAppScenario
 ) -> None:
     before, key = uids(app), operator_deployment.agent_key(kubectl)
+    kubectl.run(*patch("streamapp/counter", {"spec": {"disruption": {"policy": "WhenCaughtUp"}}}))
+    budget = ("get", "poddisruptionbudget/counter", "--namespace", PLACE)
+    wait_until("closed at rest", lambda: kubectl.json(*budget)["spec"]["maxUnavailable"] == 0, 30)
     assert "streamapps.streamapp.dev" in helm.uninstall(RELEASE, NAMESPACE)
+    assert kubectl.json(*budget)["spec"]["maxUnavailable"] == 1
     assert operator_deployment.agent_key(kubectl) == key
     everything = ("streamapps", "statefulsets", "pods", "services", "poddisruptionbudgets")
     left = kubectl.json("get", ",".join(everything), "--namespace", PLACE)["items"]
@@ -291,6 +295,7 @@ def test_an_uninstall_leaves_the_applications_running_and_locks_nobody_out(
 
 def test_an_install_finds_the_definition_and_the_applications_again(kubectl: Kubectl, app: StreamAppScenario) -> None:
     before = uids(app)
+    kubectl.run(*patch("streamapp/counter", {"spec": {"disruption": None}}))
     began = time.monotonic()
     operator_deployment.deploy(kubectl)
     print(f"installed and ready after {time.monotonic() - began:.0f} s")  # noqa: T201 (a figure for docs)

@@ -1,0 +1,33 @@
+"""The job before `helm uninstall`: what it runs, as whom, and how it is left out."""
+
+import pytest
+
+from tests.chart.rendering import render
+
+
+def test_the_job_runs_with_the_rights_of_the_operator_and_no_others() -> None:
+    found = render({})
+    job = found.one("Job", "streamapp-operator-uninstall")
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
+    pod, operator = job["spec"]["template"]["spec"], found.one("Deployment")["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == operator["serviceAccountName"]
+    (container,) = pod["containers"]
+    assert (container["args"], container["image"]) == (["open-budgets"], operator["containers"][0]["image"])
+    assert container["securityContext"] == operator["containers"][0]["securityContext"]
+    lease = {one["name"]: one for one in container["env"]}
+    assert {"STREAMAPP_LEASE_NAMESPACE", "STREAMAPP_LEASE_NAME", "STREAMAPP_INSTALLATION"} <= lease.keys()
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_it_can_be_left_out(version: int) -> None:
+    assert render({"uninstall": {"openBudgets": False}}, version).of("Job") == []
+
+
+def test_nodes_are_watched_only_where_that_is_set() -> None:
+    assert "ClusterRole/streamapp-operator-nodes" not in {
+        f"{one['kind']}/{one['metadata']['name']}" for one in render({}).of("ClusterRole")
+    }
+    role = render({"nodes": {"watch": True}, "watchNamespaces": ["blue"]}).one(
+        "ClusterRole", "streamapp-operator-nodes"
+    )
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}]
