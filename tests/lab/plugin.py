@@ -6,7 +6,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl
+from lab.errors import LabError
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,10 @@ def run_kubectl(session: Session, *arguments: str, timeout_seconds: float = 200)
     )
     print(f"$ kubectl {' '.join(arguments)}\n{ran.stdout}{ran.stderr}[{ran.returncode}]\n")  # noqa: T201
     return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def refusal(kubectl: Kubectl, *command: str, stdin: str | None = None) -> str:
+    """Run what must fail; give the words of the refusal."""
+    with pytest.raises(LabError) as refused:
+        kubectl.run(*command, stdin=stdin)
+    return refused.value.why

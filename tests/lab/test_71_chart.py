@@ -21,6 +21,7 @@ from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.operator_deployment import NAMESPACE, RELEASE
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.settings import Settings
+from tests.lab.plugin import refusal
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 PLACE = "t-chart"
@@ -55,12 +56,6 @@ def prometheus(kubectl: Kubectl) -> Iterator[None]:
     kubectl.run("wait", "--for=condition=Established", "--filename", folder, "--timeout=30s")
     yield
     kubectl.run("delete", "--filename", folder)
-
-
-def refusal(kubectl: Kubectl, *command: str, stdin: str | None = None) -> str:
-    with pytest.raises(LabError) as refused:
-        kubectl.run(*command, stdin=stdin)
-    return refused.value.why
 
 
 def patch(kind: str, content: dict[str, Any], *more: str) -> tuple[str, ...]:

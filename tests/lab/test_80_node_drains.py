@@ -1,0 +1,153 @@
+"""Two nodes are drained in turn under load: `kubectl drain` ends by itself, and nobody waits for a restore.
+
+Two applications side by side, whose evictions wait for copies: one with learners on demand, and one with standbys and
+without agents. Only their own pods are drained; the broker and the operator stay on the first node.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.clusters.second_node import SecondNode, second_node
+from lab.node.layout import FIRST, Layout
+from lab.node.namespaces import INSIDE
+from lab.scenarios import operator_deployment
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from lab.scenarios.stream_app import ON_DEMAND
+from lab.scenarios.task_layouts import layouts
+from lab.settings import Settings
+from tests.lab import on_demand
+from tests.lab.plugin import refusal
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(INSIDE not in os.environ, reason="only the embedded lab adds a node to itself"),
+]
+FOLLOWS = {"disruption": {"policy": "WhenCaughtUp"}}
+KINDS = {"bare": "0", "standby": "1"}
+"""Standbys of each."""
+SECONDS_OF_A_DRAIN = 240
+
+
+@pytest.fixture(scope="module")
+def node(session: Session, operator: None) -> Iterator[SecondNode]:  # noqa: ARG001 (its pods must be on the first node)
+    """Give a second node for all tests of this file."""
+    images = ("kafka", "counter", "seed", "agent")
+    with second_node(session, Layout(Settings.from_environment().state), images=images) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def kinds(kubectl: Kubectl, bootstrap: str, node: SecondNode) -> Iterator[dict[str, ObservedApp]]:  # noqa: ARG001 (pods of both nodes)
+    """Deploy both with three pods under load."""
+    made = {
+        kind: DemoApplication(
+            unique_name(f"drains-{kind}"),
+            {"STREAMS_NUM_STANDBY_REPLICAS": standbys},
+            on_demand.KEYS,
+            100,
+            f"t-drains-{kind}",
+            cpu_request="20m",
+        )
+        for kind, standbys in KINDS.items()
+    }
+    remove_all(kubectl, bootstrap, list(made.values()))
+    observed = {kind: ObservedApp.of(kubectl, bootstrap, application) for kind, application in made.items()}
+    start_all(dict.fromkeys(observed.values(), 3), lambda one: {**FOLLOWS, **(ON_DEMAND if _is_bare(one) else {})})
+    yield observed
+    remove_all(kubectl, bootstrap, list(made.values()))
+
+
+def _is_bare(one: ObservedApp) -> bool:
+    return one.app.application.settings["STREAMS_NUM_STANDBY_REPLICAS"] == "0"
+
+
+def nodes_of(one: ObservedApp) -> dict[int, str]:
+    """The node of each pod, by ordinal."""
+    pods = {int(pod["metadata"]["name"].rsplit("-", 1)[1]): pod["spec"].get("nodeName", "") for pod in one.app.pods()}
+    return dict(sorted(pods.items()))
+
+
+def drain(kubectl: Kubectl, name: str, *options: str) -> None:
+    """Cordon a node and evict the pods of StreamApps, as an administrator does."""
+    those = ("--pod-selector=streamapp.dev/app", "--ignore-daemonsets", "--delete-emptydir-data")
+    kubectl.run("drain", name, *those, f"--timeout={SECONDS_OF_A_DRAIN}s", *options, timeout_seconds=300)
+
+
+@contextmanager
+def cordoned(kubectl: Kubectl, name: str) -> Iterator[None]:
+    """Let a node be drained in this block; pods can be scheduled there afterwards."""
+    try:
+        yield
+    finally:
+        kubectl.run("uncordon", name)
+
+
+def evict(one: ObservedApp, ordinal: int) -> str:
+    """Try to evict a pod, as a descheduler does; give the refusal."""
+    name, namespace = f"{one.app.name}-{ordinal}", one.app.namespace
+    path = f"--raw=/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+    metadata = {"name": name, "namespace": namespace}
+    body = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
+    return refusal(one.app.kubectl, "create", path, "--filename=-", stdin=body)
+
+
+def test_at_rest_no_pod_can_be_evicted_and_the_condition_says_why(kinds: dict[str, ObservedApp]) -> None:
+    bare = kinds["bare"]
+    for ordinal in range(3):
+        assert "Cannot evict pod" in evict(bare, ordinal)
+    condition = bare.app.condition("DisruptionAllowed")
+    assert (condition["status"], condition["reason"]) == ("False", "NoDrainedNode")
+
+
+@pytest.mark.parametrize("name", ["lab-2", FIRST.name])
+def test_a_node_is_drained_and_its_pods_move_only_when_their_tasks_are_covered(
+    kinds: dict[str, ObservedApp], kubectl: Kubectl, bootstrap: str, name: str
+) -> None:
+    before = {kind: (one.pods(), nodes_of(one), one.clock()) for kind, one in kinds.items()}
+    print("nodes before", {kind: nodes for kind, (_, nodes, _) in before.items()})  # noqa: T201 (a figure for docs)
+    bare = kinds["bare"]
+    with layouts(bootstrap, bare.app.application.application_id) as seen, cordoned(kubectl, name):
+        drain(kubectl, name)
+        for one in kinds.values():
+            one.app.wait_until_converged(3)
+            assert name not in nodes_of(one).values()
+    for kind, one in kinds.items():
+        uids, nodes, began = before[kind]
+        moved = {ordinal for ordinal, there in nodes.items() if there == name}
+        assert {ordinal for ordinal, uid in one.pods().items() if uid != uids[ordinal]} == moved
+        gap = one.worst_gap_since(began)
+        print(kind, f"worst gap {gap:.2f} s with {len(moved)} of 3 pods moved")  # noqa: T201 (a figure for docs)
+        assert gap < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    away = {ordinal for ordinal, there in before["bare"][1].items() if there == name}
+    assert [move for move in seen.moves() if move.before in away and not move.had_state] == []
+
+
+def test_while_no_operator_runs_a_drain_waits_and_ends_when_one_runs_again(
+    kinds: dict[str, ObservedApp], kubectl: Kubectl, node: SecondNode
+) -> None:
+    bare = kinds["bare"]
+    wait_until("a budget that is closed", lambda: "Cannot evict pod" in evict(bare, 0), 60)
+    name = max(nodes_of(bare).values(), key=list(nodes_of(bare).values()).count)
+    kubectl.run("scale", "--namespace", operator_deployment.NAMESPACE, "deployment/streamapp-operator", "--replicas=0")
+    with cordoned(kubectl, name):
+        kubectl.run("cordon", name)
+        for ordinal in nodes_of(bare):
+            assert "Cannot evict pod" in evict(bare, ordinal)
+        deployment = ("--namespace", operator_deployment.NAMESPACE, "deployment/streamapp-operator")
+        kubectl.run("scale", *deployment, "--replicas=2")
+        drain(kubectl, name)
+        bare.app.wait_until_converged(3)
+    assert node.name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_record_was_lost(kinds: dict[str, ObservedApp], kind: str) -> None:
+    on_demand.require_counts(kinds[kind])
