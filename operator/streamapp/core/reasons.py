@@ -806,7 +806,7 @@ class Reason(Enum):
         event="IdleEvictionAllowed",
     )
     NoDrainedNode = _evictions(
-        "No pod is on a node that must be drained, and learners come on demand.",
+        "No pod is on a node that must be drained. Only then the operator makes copies, or finds out how far they are.",
         "No action needed; `kubectl drain` cordons a node, and then the operator moves the tasks of its pods away.",
         consequence="No pod may be evicted.",
     )
@@ -814,6 +814,7 @@ class Reason(Enum):
         "The operator does not see which nodes must be drained.",
         "Set the chart value `nodes.watch`, or cordon the node and run `kubectl streamapp restart NAME --ordinal N`.",
         consequence="No pod may be evicted, so `kubectl drain` does not end.",
+        always_needs_action=True,
     )
     DisruptionsFenced = _evictions(
         "Another operator process wrote the disruption budget.",

@@ -117,13 +117,13 @@ def test_one_reading_keeps_it_open_and_does_not_open_it() -> None:
     one = (a_reading(example.members(3)),)
     assert budget_steps(decide(a_case(readings=one), FOLLOWS)) == []
     assert budget_steps(decide(a_case(readings=one, **with_budget(budget=Budget.OPEN)), FOLLOWS)) == []
-    assert condition(decide(a_case(readings=one), FOLLOWS)) == ("False", "ReadingsPending")
+    assert condition(decide(a_case(readings=one), FOLLOWS)) == ("False", "NoDrainedNode")
 
 
 def test_a_join_that_is_old_does_not_keep_it_open() -> None:
     readings = (a_reading(example.members(3), rebalance=example.rebalance(example.members(3), ago(61))),)
     decision = decide(a_case(readings=readings, **with_budget(budget=Budget.OPEN)), FOLLOWS)
-    assert budget_steps(decision) == [("CloseBudget", "ReadingsPending", None)]
+    assert budget_steps(decision) == [("CloseBudget", "NoDrainedNode", None)]
 
 
 def test_a_single_pod_is_never_covered() -> None:
@@ -158,6 +158,13 @@ def test_a_budget_of_another_process_is_closed_before_it_is_judged(allows: Budge
 
 
 # The next pod whose node must be drained.
+
+
+def test_a_drain_that_waits_is_reported_as_a_change_in_progress() -> None:
+    conditions = {one.type: one for one in decide(a_case(1, members=LAGGING), FOLLOWS).conditions}
+    found = conditions["Reconciling"]
+    assert (found.status.value, found.reason.name) == ("True", "LearnersCatchingUp")
+    assert found.detail.startswith("The drain of node blue is waiting. ")
 
 
 def test_while_no_node_is_to_be_left_nothing_is_drained_and_nothing_allowed() -> None:

@@ -237,6 +237,8 @@ class Disruptions:
     """The pod that is drained, so that it can be evicted."""
     waits_for: Refusal | None = None
     """What keeps a pod that is on a node that must be drained from being evicted."""
+    drained_node: str = ""
+    """A node that must be drained and has pods of this application."""
     follows_coverage: bool = True
 
     @property

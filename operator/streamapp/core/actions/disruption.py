@@ -156,8 +156,7 @@ class _Disruption(OfEvidence):
 
     def _for_one(self, due: tuple[Pod, ...]) -> Disruptions:
         if not due:
-            sees = self.snapshot.workload.sees_nodes
-            return _closed(Refusal(Reason.NoDrainedNode if sees else Reason.NodesUnwatched, needs_rebalance=False))
+            return self._at_rest()
         pod = due[0]
         case = self._case_of(pod)
         drains = pod.ordinal if self._others_run(pod) else None
@@ -166,7 +165,8 @@ class _Disruption(OfEvidence):
         if refused is None:
             return replace(self._open_for(pod, Reason.EvictionCovered), drains=drains)
         detail = f"ordinal {pod.ordinal}, {pod.drain}: {refused.detail}".removesuffix(": ")
-        return replace(_closed(replace(refused, detail=detail)), drains=drains, waits_for=refused)
+        closed = _closed(replace(refused, detail=detail))
+        return replace(closed, drains=drains, waits_for=refused, drained_node=_node(due))
 
     def _others_run(self, pod: Pod) -> bool:
         """Whether all the tasks of a pod need not go to fewer pods than there are beside it."""
@@ -181,9 +181,17 @@ class _Disruption(OfEvidence):
         refused = self._missing_pod() or self._uncovered(case, is_open_for=None)
         if refused is None:
             return Disruptions(allows=Budget.OPEN, reason=Reason.EveryTaskCovered)
-        is_awaited = bool(due) or refused.reason in {Reason.FactsStale, Reason.ReadingsPending}
-        waits_for = refused if due else replace(refused, needs_rebalance=False)
-        return replace(_closed(refused), waits_for=waits_for if is_awaited else None)
+        if due:
+            return replace(_closed(refused), waits_for=refused, drained_node=_node(due))
+        if case.view is None and refused.reason in {Reason.ReadingsPending, Reason.PositionsUnknown}:
+            return self._at_rest()
+        is_brief = refused.reason in {Reason.FactsStale, Reason.ReadingsPending}
+        return replace(_closed(refused), waits_for=replace(refused, needs_rebalance=False) if is_brief else None)
+
+    def _at_rest(self) -> Disruptions:
+        """Closed: copies are made, or it is known how far they are, only when a node must be drained."""
+        sees = self.snapshot.workload.sees_nodes
+        return _closed(Refusal(Reason.NoDrainedNode if sees else Reason.NodesUnwatched, needs_rebalance=False))
 
     def _missing_pod(self) -> Refusal | None:
         pods = self.snapshot.workload.pods
@@ -208,6 +216,10 @@ class _Disruption(OfEvidence):
 
     def _case_of(self, pod: Pod) -> GateInput:
         return input_now(self.evidence, RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,)), self.latest)
+
+
+def _node(due: tuple[Pod, ...]) -> str:
+    return "" if due[0].drain is None else due[0].drain.node
 
 
 def _closed(refused: Refusal) -> Disruptions:

@@ -118,6 +118,10 @@ def _reconciling(findings: DecisionFacts) -> Condition:
             return _condition("Reconciling", Answer.TRUE, rollout.reason, told)
         if _awaited(findings):
             return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
+        drain = findings.disruptions
+        if drain.drained_node and drain.waits_for is not None:
+            told = f"The drain of node {drain.drained_node} is waiting. {drain.detail}".rstrip()
+            return _condition("Reconciling", Answer.TRUE, drain.reason, told)
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
 
 
