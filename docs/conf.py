@@ -51,6 +51,7 @@ NAVIGATION = {
         "docs/command-line",
         "docs/releases",
         "docs/agents",
+        "docs/restore-limits",
         "docs/autoscaling",
         "docs/how-to/plain-main",
         "docs/how-to/*",

@@ -50,6 +50,7 @@ from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates import convergence
+from streamapp.core.gates.candidates import lowest_drained
 from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age
 from streamapp.core.status.conditions import DecisionFacts, conditions
@@ -191,7 +192,7 @@ def _branch(evidence: Evidence, step_progress: StepProgress | None) -> BranchRes
     if app.desired.replicas > statefulset.replicas or snapshot.raised is not None:
         return _grow(app.desired.replicas, statefulset, snapshot.raised)
     if step_progress is not None:
-        return _close(step_progress, snapshot, statefulset)
+        return _close(step_progress, evidence, statefulset)
     if app.desired.replicas == statefulset.replicas:
         return BranchResult(verdict=Verdict.STEADY, reason=Reason.Steady)
     return scale_down(evidence, statefulset)
@@ -242,10 +243,13 @@ def _grow(desired: int, statefulset: StatefulSet, raised: Raise | None) -> Branc
     return BranchResult(verdict=Verdict.GROW, reason=Reason.Growing, detail=detail, grant=grant, events=events)
 
 
-def _close(step_progress: StepProgress, snapshot: Snapshot, statefulset: StatefulSet) -> BranchResult:
+def _close(step_progress: StepProgress, evidence: Evidence, statefulset: StatefulSet) -> BranchResult:
     """A step is open: nothing else is begun until it is done, and the hold goes on unless the desired replicas rose."""
+    snapshot = evidence.snapshot
     hold = current_hold(statefulset) if snapshot.app.desired.replicas < statefulset.replicas else None
     drained = None if hold is None or snapshot.app.held_because is not None else hold.target
+    if drained is not None:
+        drained = lowest_drained(evidence, statefulset.replicas, drained)
     missing = step_progress.waits_for or Refusal(Reason.StepClosed)
     reason, detail = missing.reason, missing.detail
     if step_progress.is_slow and step_progress.waits_for is not None:

@@ -49,9 +49,9 @@ def with_static_members(subject: Subject) -> Subject:
     return replace(subject, snapshot=replace(subject.snapshot, readings=example.two_readings(static)))
 
 
-def unreadable(reason: Reason, detail: str = "timed out") -> Subject:
+def unreadable(reason: Reason, detail: str = "timed out", **changes: Any) -> Subject:
     reading = replace(an_unreadable(), group=GroupUnreadable(reason, detail))
-    return a_patient(readings=(reading,))
+    return a_patient(readings=(reading,), **changes)
 
 
 def with_ends(ends: Any) -> Subject:
@@ -144,6 +144,11 @@ STORIES: dict[Diagnosis, Story] = {
         WELL_WITH_AGENTS,
         "pod 2: 500, the StreamApp says 10000",
     ),
+    Diagnosis.LearnerLimitWithoutEffect: Story(
+        with_agents(policy={"max_learners": 1}),
+        with_agents(policy={"max_learners": 2}),
+        "pod 0, 1, 2: 2 stateful tasks, the limit is 1",
+    ),
     Diagnosis.StateDirElsewhere: Story(
         with_agents(settings={"state_directory": "/tmp/kafka-streams"}),
         with_agents(settings={"state_directory": "/state/"}),
@@ -225,6 +230,18 @@ def test_a_diagnosis_that_is_found_is_never_said_to_be_in_order(diagnosis: Diagn
 def test_who_is_well_has_nothing_and_with_agents_there_is_nothing_that_could_not_be_checked() -> None:
     assert examine(WELL_WITH_AGENTS).findings == ()
     assert codes(examine(WELL)) == codes(examine(WELL), FindingKind.UNCHECKED) == set()
+
+
+@pytest.mark.parametrize(
+    ("subject", "kinds"),
+    [
+        (a_patient(policy={"max_learners": 5}), [FindingKind.FOUND]),
+        (unreadable(Reason.BrokersUnreachable, policy={"max_learners": 5}), [FindingKind.UNCHECKED]),
+        (WELL, []),
+    ],
+)
+def test_a_limit_of_learners_needs_learners_on_demand(subject: Any, kinds: list[FindingKind]) -> None:
+    assert [one.kind for one in told(subject, Diagnosis.LearnerLimitWithoutEffect)] == kinds
 
 
 def test_without_an_agent_what_only_an_agent_tells_is_named_as_not_to_be_seen() -> None:

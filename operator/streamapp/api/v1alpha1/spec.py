@@ -33,6 +33,7 @@ from streamapp.core.facts.policy import Assignor, DisruptionPolicy, OnTimeout, R
 
 MOST_REPLICAS = 1000
 MOST_RECORDS = 10**12
+MOST_LEARNERS = 100_000
 FIXED_CLAIM = "the volume claim templates of a StatefulSet are immutable"
 
 StabilizationWindow = Annotated[timedelta, DurationText(least=timedelta(0), most=timedelta(hours=24))]
@@ -199,6 +200,9 @@ class Learners(ApiModel):
     caught up. Eager: each task as soon as its copy is caught up."""
     acceptable_recovery_lag: Annotated[StrictInt, Field(ge=0, le=MOST_RECORDS, json_schema_extra=INT64)] = 10_000
     """The application's `acceptable.recovery.lag`, in records. A copy with at most this lag is caught up."""
+    max_at_once: Annotated[StrictInt, Field(ge=1, le=MOST_LEARNERS, json_schema_extra=INT32)] | None = None
+    """With source OnDemand: the most learners that a scale-down asks for at once. Absent: no limit. Pods are drained in
+    groups whose stateful tasks are no more than this, one pod at least."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
     """The application's task assignor. HighAvailability: the default assignor, which moves a task to a caught-up copy.
     Unknown: any other assignor; copies then never let a pod go."""
@@ -282,6 +286,9 @@ class ScaleDown(ApiModel):
     on_timeout: OnTimeout = OnTimeout.WAIT
     """Wait: keep waiting, with condition Stalled. GiveUp: cancel the scale-down until the spec changes. Proceed:
     continue without caught-up copies, one pod at a time."""
+    max_step: Annotated[StrictInt, Field(ge=1, le=MOST_REPLICAS, json_schema_extra=INT32)] | None = None
+    """The most pods that leave with one step, or are drained at once. Absent: no limit. With a limit, tasks can move to
+    a pod that leaves with a later step, and move again."""
     allow_zero: StrictBool = False
     """Whether zero replicas are allowed. No copy remains then; the volumes do."""
 

@@ -15,13 +15,17 @@ from streamapp.core.actions.decision import Announce
 from streamapp.core.evidence.agent_views import has_lost_one
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.evidence.learner_source import is_another_assignor_at_work, is_on_demand, limit_in_doubt
+from streamapp.core.evidence.learner_source import (
+    is_another_assignor_at_work,
+    is_on_demand,
+    is_set,
+    limit_in_doubt,
+)
 from streamapp.core.facts.agent_reports import MOST_LEAVING, AgentReport, AnnouncementState
 from streamapp.core.facts.hold_record import NO_EPOCH, Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.gates.agent_gates import is_set
 from streamapp.core.reasons import Reason
 
 SLACK = timedelta(seconds=1)

@@ -27,7 +27,14 @@ from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
-from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind, next_drained, next_removal
+from streamapp.core.gates.candidates import (
+    RemovalCandidate,
+    RemovalKind,
+    lowest_drained,
+    lowest_of_step,
+    next_drained,
+    next_removal,
+)
 from streamapp.core.gates.case import input_now
 from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate
 from streamapp.core.gates.safety_gates import every_task_runs
@@ -208,11 +215,11 @@ class _Held(OfEvidence):
         return BranchResult(
             verdict=Verdict.HOLD,
             reason=told.reason,
-            detail=told.detail,
+            detail=self._with_limits(told.detail),
             waits=refusal.waits,
             hold=hold,
             staying=hold.target,
-            drained=None if told.reason is Reason.GaveUp else hold.target,
+            drained=None if told.reason is Reason.GaveUp else self._lowest,
             could_be_rebalanced=None if told.reason is Reason.GaveUp else refusal,
             events=self._news(told),
         )
@@ -224,6 +231,20 @@ class _Held(OfEvidence):
         detail = f"For {progress.waited}: {refusal.reason.name}. {refusal.detail}".strip()
         reason = Reason.GaveUp if self.policy.on_timeout is OnTimeout.GIVE_UP else Reason.NoProgress
         return Refusal(reason, detail, refusal.waits)
+
+    @property
+    def _lowest(self) -> int:
+        """The lowest ordinal that leaves now, by the application's own limits."""
+        return lowest_drained(self.evidence, self.statefulset.replicas, self.hold.target)
+
+    def _with_limits(self, detail: str) -> str:
+        """The detail, and how many pods leave now if a limit of the application keeps others for later."""
+        granted, target = self.statefulset.replicas, self.hold.target
+        lowest = self._lowest if is_on_demand(self.evidence) else lowest_of_step(self.policy, granted, target)
+        if lowest == target:
+            return detail
+        limits = f"By the limits of the StreamApp, {granted - lowest} of {granted - target} pods leave first."
+        return f"{detail.removesuffix('.')}. {limits}" if detail else limits
 
     @property
     def _is_overridden(self) -> bool:

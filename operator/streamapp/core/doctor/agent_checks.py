@@ -12,12 +12,15 @@ from datetime import timedelta
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.subject import Found, Subject
 from streamapp.core.evidence import agent_views
-from streamapp.core.evidence.learner_source import UNBOUNDED
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import UNBOUNDED, LearnersUnknown, source_in_force
 from streamapp.core.evidence.refusal import first_few
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import LearnerSource
 from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.gates.candidates import stateful_tasks
 
 KAFKAS_HEARTBEAT = timedelta(seconds=3)
 """`heartbeat.interval.ms` where nobody sets it."""
@@ -97,6 +100,26 @@ def lag_limits_agree(subject: Subject) -> Found:
         return None if limit == declared or limit >= UNBOUNDED else _Wrong(f"{limit}, the StreamApp says {declared}")
 
     return _asked(subject, Diagnosis.LagLimitsDisagree, judge)
+
+
+def learner_limit_bounds(subject: Subject) -> Found:
+    """The most learners at once are more than one pod takes, and come on demand."""
+    limit = subject.policy.max_learners
+    if limit is None:
+        return None
+    evidence = Evidence(subject.snapshot, subject.policy)
+    source = source_in_force(evidence).source
+    if isinstance(source, LearnersUnknown):
+        return (_finding(Diagnosis.LearnerLimitWithoutEffect, source.why, (), FindingKind.UNCHECKED),)
+    if source is not LearnerSource.ON_DEMAND:
+        detail = f"learners do not come on demand; the source is {source.value}"
+        return (Finding(diagnosis=Diagnosis.LearnerLimitWithoutEffect, detail=detail, source=FindingSource.SPEC),)
+    tasks = {pod.ordinal: len(stateful_tasks(evidence, pod.ordinal)) for pod in subject.snapshot.workload.pods}
+    larger = tuple(sorted(ordinal for ordinal, count in tasks.items() if count > limit))
+    if not larger:
+        return ()
+    detail = f"{max(tasks.values())} stateful tasks, the limit is {limit}"
+    return (_finding(Diagnosis.LearnerLimitWithoutEffect, detail, larger),)
 
 
 def state_is_on_the_volume(subject: Subject) -> Found:

@@ -109,6 +109,13 @@ class Diagnosis(Enum):
     )
     LagLimitsDisagree = Severity.WARNING, Reason.RecoveryLagUnclear
     LagLimitUnbounded = Severity.ERROR, Reason.RecoveryLagUnbounded
+    LearnerLimitWithoutEffect = (
+        Severity.WARNING,
+        "The limit `learners.maxAtOnce` does not bound what the application restores at once.",
+        "It counts learners on demand by whole pods, at least one pod.",
+        "Raise it to the stateful tasks of one pod, or set `streamapp.assignor.leaving.learners` in the application. "
+        "Where standbys are the copies, remove it.",
+    )
     TopologyUnknown = Severity.ERROR, Reason.TopologyUnknown
 
     # State on disk, and process identity.

@@ -34,6 +34,7 @@ CHECKS: tuple[tuple[Diagnosis, Check], ...] = (
     (Diagnosis.AssignorAside, agent_checks.assignor_is_at_work),
     (Diagnosis.LagLimitUnbounded, agent_checks.lag_limit_is_a_limit),
     (Diagnosis.LagLimitsDisagree, agent_checks.lag_limits_agree),
+    (Diagnosis.LearnerLimitWithoutEffect, agent_checks.learner_limit_bounds),
     (Diagnosis.StateDirElsewhere, agent_checks.state_is_on_the_volume),
     (Diagnosis.StateWithoutVolume, agent_checks.state_has_a_volume),
     (Diagnosis.TaskDirectoriesEmptied, agent_checks.task_directories_were_kept),

@@ -5,11 +5,13 @@ back, and the reason is told. Called by `evaluate`, `scale_down`, `rollout`, `an
 """
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal, first_few
-from streamapp.core.facts.agent_reports import AgentReport, AsideKind, AssignorInactive
+from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, AsideKind, AssignorInactive
 from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState, StandbySetting, StreamsGroup
+from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
@@ -94,6 +96,28 @@ def _why_not_on_demand(evidence: Evidence) -> Refusal | None:
 def is_another_assignor_at_work(evidence: Evidence) -> bool:
     """Tell whether an agent reports another assignor: then no agent is told which processes leave."""
     return any(not report.is_ours for report in evidence.fresh_reports.values())
+
+
+def is_set(report: AgentReport, now: datetime) -> bool:
+    """Tell whether an agent has an announcement that names a process and has not expired by now."""
+    heard = report.heard
+    if heard.state is not AnnouncementState.SET or heard.expires_in is None:
+        return False
+    return report.as_of + heard.expires_in > now
+
+
+def announced_pods(evidence: Evidence) -> frozenset[Ordinal]:
+    """The pods that an agent knows to leave, by what they report of themselves, or by their volume."""
+    return evidence.once(_announced_pods)
+
+
+def _announced_pods(evidence: Evidence) -> frozenset[Ordinal]:
+    now, reports = evidence.snapshot.now, evidence.fresh_reports
+    told = frozenset[ProcessId]().union(*(one.heard.process_ids for one in reports.values() if is_set(one, now)))
+    by_agents = {ordinal for ordinal, one in reports.items() if one.process_id in told}
+    volumes = evidence.snapshot.workload.volumes
+    by_volume = {one.ordinal for one in volumes if one.ordinal not in reports and one.process_id in told}
+    return frozenset(by_agents | by_volume)
 
 
 def limit_in_doubt(evidence: Evidence) -> Refusal | None:

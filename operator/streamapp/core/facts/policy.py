@@ -119,12 +119,16 @@ class ScalingPolicy:
     force_reason: str = ""
     """Why coverage may be overridden; needed for Immediate and Proceed."""
     allow_zero: bool = False
+    max_step: int | None = None
+    """The most pods that leave, or are drained, at once; None: no limit."""
     acceptable_recovery_lag: int = 10_000
     """Records; a copy no further behind is caught up."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
     trigger_rebalance: bool = True
     agent: bool = False
     """`agent.enabled`: an agent belongs into every pod."""
+    max_learners: int | None = None
+    """The most learners that a scale-down asks for at once; None: no limit. One pod's are always asked for."""
     source: LearnerSource | None = None
     """`learners.source`: what the user demands; None: whatever is detected."""
     rebalance: Rebalance = Rebalance.CONSERVATIVE
@@ -136,12 +140,14 @@ class ScalingPolicy:
         """Check what the resource's schema checks too, since a policy may come from elsewhere.
 
         Raises:
-            ValueError: A negative duration or lag, or a forcing choice without a reason.
+            ValueError: A negative duration or lag, a limit below 1, or a forcing choice without a reason.
         """
         if self.stabilization_window < timedelta(0) or self.timeout <= timedelta(0):
             raise ValueError("policy: stabilization_window must not be negative, timeout must be positive")
         if self.acceptable_recovery_lag < 0:
             raise ValueError("policy: acceptable_recovery_lag must not be negative")
+        if any(limit is not None and limit < 1 for limit in (self.max_step, self.max_learners)):
+            raise ValueError("policy: max_step and max_learners must be at least 1")
         forces = self.scale_down is ScaleDownPolicy.IMMEDIATE or self.on_timeout is OnTimeout.PROCEED
         if forces and not self.force_reason:
             raise ValueError("policy: Immediate and Proceed need a reason")

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from streamapp.core.evidence.learner_source import is_set
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, AssignorRun, Rebalance
 from streamapp.core.facts.hold_record import Epoch
@@ -32,14 +33,6 @@ def heard_by_all(reports: Collection[AgentReport], now: datetime) -> InEffect | 
         return None
     epoch, process_ids, rebalance = kinds.pop()
     return None if epoch is None else InEffect(epoch=epoch, process_ids=process_ids, rebalance=rebalance)
-
-
-def is_set(report: AgentReport, now: datetime) -> bool:
-    """Tell whether an agent has an announcement that names somebody and has not expired by now."""
-    heard = report.heard
-    if heard.state is not AnnouncementState.SET or heard.expires_in is None:
-        return False
-    return report.as_of + heard.expires_in > now
 
 
 def last_round(reports: Iterable[AgentReport]) -> AssignorRun | None:

@@ -12,11 +12,14 @@ from itertools import takewhile
 from typing import Self
 
 from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import announced_pods
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport
-from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, Volume, Workload
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.reasons import Reason
 
 MADE_TOGETHER = timedelta(seconds=1)
@@ -58,6 +61,8 @@ class RemovalCandidate:
     """Highest first."""
     target: int = 0
     """Where a removal ends in the end: ordinals from here on are leaving, now or later."""
+    drained_from: int = 0
+    """Where pods are drained first: the lowest that is drained now; those between it and the target are later."""
 
     @property
     def lowest(self) -> Ordinal:
@@ -73,7 +78,8 @@ class RemovalCandidate:
 
 def next_removal(evidence: Evidence, granted: int, target: int) -> RemovalCandidate:
     """The next pods to take away on the way from `granted` down to `target`, which is lower."""
-    top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
+    floor = lowest_of_step(evidence.policy, granted, target)
+    top_down = [Ordinal(number) for number in range(granted - 1, floor - 1, -1)]
     snapshot = evidence.snapshot
     if evidence.latest is not None:
         placement = evidence.latest.placement
@@ -88,10 +94,12 @@ def next_removal(evidence: Evidence, granted: int, target: int) -> RemovalCandid
 
 def next_drained(evidence: Evidence, granted: int, target: int) -> RemovalCandidate:
     """The same where pods are drained first: the top run of those that are, or the top one, which is not yet."""
-    top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
+    lowest = lowest_drained(evidence, granted, target)
+    floor = max(lowest, lowest_of_step(evidence.policy, granted, target))
+    top_down = [Ordinal(number) for number in range(granted - 1, floor - 1, -1)]
     snapshot = evidence.snapshot
     if evidence.latest is None:
-        return RemovalCandidate(RemovalKind.DRAINED, (top_down[0],), target)
+        return RemovalCandidate(RemovalKind.DRAINED, (top_down[0],), target, lowest)
     placement = evidence.latest.placement
     never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot), top_down))
     if never_ran:
@@ -102,7 +110,37 @@ def next_drained(evidence: Evidence, granted: int, target: int) -> RemovalCandid
             lambda one: is_drained(one, placement, snapshot.workload) and _says_so(reports.get(one, ())), top_down
         )
     )
-    return RemovalCandidate(RemovalKind.DRAINED, drained or (top_down[0],), target)
+    return RemovalCandidate(RemovalKind.DRAINED, drained or (top_down[0],), target, lowest)
+
+
+def lowest_of_step(policy: ScalingPolicy, granted: int, target: int) -> int:
+    """The lowest ordinal that one step can take on the way from `granted` down to `target`."""
+    return target if policy.max_step is None else max(target, granted - policy.max_step)
+
+
+def lowest_drained(evidence: Evidence, granted: int, target: int) -> int:
+    """The lowest ordinal that is drained now: as many pods from the top as the application's limits allow.
+
+    One pod at least, and every pod that its agents were told of already: no limit calls a drain off.
+    """
+    policy, told = evidence.policy, announced_pods(evidence)
+    floor, lowest, learners = lowest_of_step(policy, granted, target), granted, 0
+    for number in range(granted - 1, target - 1, -1):
+        ordinal = Ordinal(number)
+        learners += len(stateful_tasks(evidence, ordinal)) if policy.max_learners is not None else 0
+        is_within = number >= floor and (policy.max_learners is None or learners <= policy.max_learners)
+        if lowest < granted and not is_within and ordinal not in told:
+            break
+        lowest = number
+    return lowest
+
+
+def stateful_tasks(evidence: Evidence, ordinal: Ordinal) -> frozenset[TaskId]:
+    """The tasks with state that run in a pod, by the brokers; all of its tasks if it is unknown which have state."""
+    latest, task_set = evidence.latest, evidence.snapshot.task_set
+    members = () if latest is None else latest.placement.members(ordinal)
+    given = frozenset[TaskId]().union(*(one.assignment.active for one in members if one.assignment is not None))
+    return given & task_set.stateful_ids if isinstance(task_set, TaskSet) else given
 
 
 def is_drained(ordinal: Ordinal, placement: MemberPlacement, workload: Workload) -> bool:

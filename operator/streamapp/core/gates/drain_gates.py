@@ -96,7 +96,7 @@ def _leaving(case: GateInput) -> frozenset[Ordinal]:
     candidate = case.candidate
     if candidate.kind is RemovalKind.RESTART:
         return frozenset(candidate.ordinals)
-    lowest = max(candidate.target, 1)
+    lowest = max(candidate.target, candidate.drained_from, 1)
     return frozenset({pod.ordinal for pod in case.snapshot.workload.pods if pod.ordinal >= lowest})
 
 
