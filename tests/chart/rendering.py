@@ -49,6 +49,7 @@ ALL_ON: Json = {
     "settings": {"pollIdleSeconds": 20, "leaseSeconds": 30},
     "clusterName": "north",
     "kafka": {"allowedBrokers": ["*.kafka.svc:9092", "broker-1.example.org:9093"]},
+    "restores": {"perCluster": 2},
     "applicationIds": [{"pattern": "orders*", "namespaces": ["shop", "test"]}],
     "enabled": True,
     "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],

@@ -65,3 +65,14 @@ def test_a_setting_that_cannot_be_used_is_named_with_its_default(name: str, text
     with pytest.raises(InvalidSettingError) as raised:
         Settings.from_environment({name: text})
     assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize(("text", "most"), [("0", 0), ("3", 3), ("100000", 100_000)])
+def test_the_budget_of_learners_can_be_without_a_limit(text: str, most: int) -> None:
+    assert Settings.from_environment({"STREAMAPP_RESTORES_PER_CLUSTER": text}).restores_per_cluster == most
+
+
+@pytest.mark.parametrize("text", ["-1", "100001", "1.5", "many"])
+def test_a_budget_of_learners_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(InvalidSettingError, match="STREAMAPP_RESTORES_PER_CLUSTER"):
+        Settings.from_environment({"STREAMAPP_RESTORES_PER_CLUSTER": text})

@@ -105,6 +105,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "streamapp-operator.se
 {{- $bindings = append $bindings (printf "%s=%s" .pattern (join " " .namespaces)) }}
 {{- end }}
 - {name: STREAMAPP_APPLICATION_IDS, value: {{ join "," $bindings | quote }}}
+- {name: STREAMAPP_RESTORES_PER_CLUSTER, value: {{ int64 .Values.restores.perCluster | quote }}}
 - {name: STREAMAPP_LOG_LEVEL, value: {{ .Values.logLevel | quote }}}
 {{- range $name, $value := .Values.settings }}
 - {name: {{ printf "STREAMAPP_%s" (snakecase $name | upper) }}, value: {{ $value | quote }}}

@@ -32,6 +32,7 @@ class Metrics:
         self._of_applications(self.registry)
         self._of_forecasts(self.registry)
         self._of_agents(self.registry)
+        self._of_restores(self.registry)
         self._of_the_process(self.registry)
         self._of_the_record(self.registry)
 
@@ -153,6 +154,21 @@ class Metrics:
             "streamapp_agent_announcements_total",
             "Announcements of leaving processes to agents, by result.",
             (*_APP, "result"),
+            registry=registry,
+        )
+
+    def _of_restores(self, registry: CollectorRegistry) -> None:
+        """The budget of learners; without `restores.perCluster` there is no series."""
+        self.restore_places_used = Gauge(
+            "streamapp_restore_places_used",
+            "Applications that have a place in the budget of learners, by the bootstrap brokers of their cluster.",
+            ("brokers",),
+            registry=registry,
+        )
+        self.restore_places_waiting = Gauge(
+            "streamapp_restore_places_waiting",
+            "Applications that wait for a place in the budget of learners, by the bootstrap brokers of their cluster.",
+            ("brokers",),
             registry=registry,
         )
 

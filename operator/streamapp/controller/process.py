@@ -20,6 +20,7 @@ from streamapp.controller.apps.apps import Applications, ClusterAccess
 from streamapp.controller.apps.bindings import Bindings
 from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
+from streamapp.controller.apps.restore_places import RestorePlaces
 from streamapp.controller.http.answers import Answers, release
 from streamapp.controller.http.probes import Health
 from streamapp.controller.leader.clock import SteadyClock, earliest, offset_of, seconds_since_boot
@@ -150,7 +151,7 @@ class Operator:
         gatherer = Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership)
         gatherer.begin_with(self.cache, self.node_drains)
         client.seen = self._saw
-        return Reconciler(
+        reconciler = Reconciler(
             gatherer,
             Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
             Reporter(client, self.metrics, self.settings.instance, now),
@@ -159,6 +160,9 @@ class Operator:
             self.recording.recorder,
             scaling_pause_seconds=self.settings.backoff_scaling_seconds,
         )
+        most = self.settings.restores_per_cluster
+        reconciler.restores = RestorePlaces(most, self.applications.keys, self.metrics, monotonic)
+        return reconciler
 
     def _watched_nodes(self, monotonic: Callable[[], float]) -> NodeDrains | None:
         if not self.settings.watch_nodes:

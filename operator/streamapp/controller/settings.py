@@ -66,6 +66,8 @@ class Settings:
     application_ids: tuple[str, ...] = ()
     """Application IDs that belong to namespaces, as `pattern=namespace namespace`, separated by commas. An ID that no
     pattern has is free for all."""
+    restores_per_cluster: int = 0
+    """Applications of one Kafka cluster (brokers and credentials) that may make learners at once. 0: all of them."""
     kafka_answer_bytes: int = 16_777_216
     """The longest answer of a broker that is read. A description of 200 members of 5,000 tasks has about 5 MiB."""
     poll_idle_seconds: float = 10.0
@@ -162,6 +164,13 @@ def _port(text: str) -> int:
     return number
 
 
+def _limit(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 100_000:
+        raise ValueError("it must be a whole number up to 100000, 0 for no limit")
+    return number
+
+
 def _count(text: str) -> int:
     number = int(text)
     if not 0 < number < 2**63:
@@ -182,4 +191,9 @@ _READERS_BY_TYPE: Mapping[type, Callable[[str], object]] = {
     str: str,
     bool: _flag,
 }
-_READERS: Mapping[str, Callable[[str], object]] = {"port": _port, "api_port": _port, "application_ids": _bindings}
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "port": _port,
+    "api_port": _port,
+    "application_ids": _bindings,
+    "restores_per_cluster": _limit,
+}

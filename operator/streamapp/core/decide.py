@@ -32,20 +32,23 @@ from streamapp.core.actions.decision import (
     Grant,
     GrantReplicas,
     Plan,
+    RestoreNeed,
     Verdict,
 )
 from streamapp.core.actions.disruption import Around, disruptions_now
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.plan import PlanBuilder
+from streamapp.core.actions.restore_claims import restore_claim
 from streamapp.core.actions.rollout import Restart, next_replacement, next_restart, to_drain
 from streamapp.core.actions.scale_down import current_hold, scale_down
+from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import Hold, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
@@ -68,6 +71,13 @@ _REQUEUE = {
 }
 
 
+_FOR_A_PLACE = {
+    RestoreNeed.NONE: timedelta.max,
+    RestoreNeed.LEARNING: timedelta.max,
+    RestoreNeed.WAITING: timedelta(seconds=5),
+}
+"""How often an application asks for its place."""
+
 _ENDED_BY_THE_USER = frozenset({Reason.RolloutPaused, Reason.FirstRestartUncovered})
 """Refusals of a rollout that no look at the group ends."""
 
@@ -82,6 +92,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     draft = _draft(learner_source.limited_evidence(snapshot, policy))
     evidence, outcome = draft.evidence, draft.outcome
     made, withheld = _made_and_withheld(draft)
+    claim = restore_claim(draft)
     return Decision(
         verdict=outcome.verdict,
         reason=outcome.reason,
@@ -98,10 +109,11 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         warnings=_warnings(draft),
         closed_step=_closed(draft.step_progress, snapshot),
         source=learner_source.source_in_force(evidence),
-        requeue_after=_requeue(draft, (*made, *withheld)),
+        requeue_after=min(_requeue(draft, (*made, *withheld)), _FOR_A_PLACE[claim.need]),
         needs_fresh_group=_needs_fresh_group(draft),
         waits_for_news=_waits_for_news(draft, (*made, *withheld)),
         disruptions=draft.disruptions,
+        restores=claim,
     )
 
 
@@ -266,7 +278,9 @@ def _rollout(evidence: Evidence, outcome: BranchResult, step_progress: StepProgr
     if step_progress is not None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
-    return next_restart(evidence, statefulset, staying)
+    found = next_restart(evidence, statefulset, staying)
+    is_waiting = isinstance(found, Refusal) and evidence.policy.rollout is RolloutPolicy.WHEN_CAUGHT_UP
+    return or_waits_for_place(evidence, found) if is_waiting and isinstance(found, Refusal) else found
 
 
 def _with_what_the_rollout_waits_for(outcome: BranchResult, rollout: Restart | Refusal | None) -> BranchResult:

@@ -463,6 +463,14 @@ class Reason(Enum):
         gate="the_source_that_is_demanded_is_in_force",
         is_overridable=True,
     )
+    RestoreBudgetUsed = _agents(
+        "As many applications of this Kafka cluster make learners as `restores.perCluster` of the operator allows.",
+        "No action needed; to go on without learners, override the hold. If it lasts, look at the holds of the other "
+        "applications, or raise the value.",
+        consequence="The operator asks for no learners until a place is free; the longest waiting application is next.",
+        gate="restore_place_is_free",
+        is_overridable=True,
+    )
     StandbysNotRaisable = _agents(
         "The operator cannot read or raise `streams.num.standby.replicas` of the group.",
         "Grant DESCRIBE_CONFIGS and ALTER_CONFIGS on the group, or set that value at the broker.",

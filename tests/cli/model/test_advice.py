@@ -25,6 +25,7 @@ OF_KAFKA = {
 }
 OF_KUBERNETES = {"maxReplicas", "ordinals.start", "scaleTargetRef"}
 VALUES = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "values.yaml").read_text())
+
 COMMANDS = {
     f"openssl rand -hex 32 | kubectl create secret generic {VALUES['agent']['keySecret']} --namespace streamapp-system "
     "--from-file=keys=/dev/stdin",

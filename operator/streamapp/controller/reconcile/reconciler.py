@@ -21,6 +21,7 @@ from functools import partial
 
 from streamapp.controller.apps.apps import Application, Applications
 from streamapp.controller.apps.memory import LastPass, Memory, Unreported
+from streamapp.controller.apps.restore_places import RestorePlaces
 from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier, RaisePendingError, StepObserver
@@ -80,6 +81,8 @@ class Reconciler:
         self._reporter = reporter
         self._applications = applications
         self._recorder = recorder or PassRecorder.off()
+        self.restores = RestorePlaces()
+        """The budget of learners; by default without a limit."""
         self._left_to: dict[Key, str] = {}
         """StreamApps of other installations, by the installation's name."""
 
@@ -141,6 +144,7 @@ class Reconciler:
             if application is not None:
                 await self._applier.leave_group_as_it_was(key, application)
             self._applications.remove(key)
+            self.restores.leave(key)
             self._reporter.forget(key)
             self._recorder.forget(key)
             return None
@@ -249,7 +253,7 @@ class Reconciler:
             key, memory, snapshot.workload.statefulset, snapshot.lease, snapshot.now
         ):
             return AT_ONCE
-        decision = decide(gathered.snapshot, gathered.policy)
+        gathered, decision = self._decide(gathered)
         if not gathered.is_live and not self._is_all_done(gathered, decision):
             return None
         gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
@@ -276,6 +280,14 @@ class Reconciler:
         log.warning("step failed", app=str(key), verdict=decision.verdict.value, error=str(failure))
         return SOON_SECONDS
 
+    def _decide(self, gathered: Gathered) -> tuple[Gathered, Decision]:
+        """Decide within the budget of the application's Kafka cluster; nothing is awaited until that is booked."""
+        key, application = gathered.key, gathered.application
+        snapshot = self.restores.with_place(key, application, gathered.snapshot)
+        decision = decide(snapshot, gathered.policy)
+        self.restores.book(key, application, snapshot, decision.restores)
+        return replace(gathered, snapshot=snapshot), decision
+
     def _is_all_done(self, gathered: Gathered, decision: Decision) -> bool:
         """Whether there is nothing to do but to report, by what the watches told."""
         if decision.plan or decision.closed_step is not None:
@@ -287,6 +299,7 @@ class Reconciler:
         if self._left_to.get(key) != installation:
             self._left_to[key] = installation
             self._applications.forget(key)
+            self.restores.leave(key)
             self._reporter.forget(key)
             self._recorder.forget(key)
             log.info("streamapp of another installation", app=str(key), installation=installation)

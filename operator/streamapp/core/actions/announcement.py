@@ -16,6 +16,7 @@ from streamapp.core.evidence.agent_views import has_lost_one
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import (
+    announced_pods,
     is_another_assignor_at_work,
     is_on_demand,
     is_set,
@@ -26,6 +27,7 @@ from streamapp.core.facts.hold_record import NO_EPOCH, Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.gates.drain_gates import pods_without_copies
 from streamapp.core.reasons import Reason
 
 SLACK = timedelta(seconds=1)
@@ -82,13 +84,32 @@ def named(evidence: Evidence, leaving: Leaving) -> frozenset[ProcessId]:
         for pod in snapshot.workload.pods
         if pod.ordinal >= granted or (pod.terminating and processes.get(pod.ordinal) in told)
     }
-    drained = _to_be_drained(evidence, leaving, processes) if _can_drain(evidence) else set()
-    ordinals = gone_soon | (drained if _has_room(evidence, drained) else set())
+    ordinals = gone_soon | _within_the_budget(evidence, drained_now(evidence, leaving))
     # The highest first, which leave first; the others are named when these are gone.
     known = [process for ordinal in sorted(ordinals, reverse=True) if (process := processes.get(ordinal)) is not None]
     found = frozenset(known[:MOST_LEAVING])
     stay = {processes.get(pod.ordinal) for pod in snapshot.workload.pods if pod.is_running} - {None}
     return found if stay - found else frozenset()
+
+
+def wanted_to_leave(evidence: Evidence, leaving: Leaving) -> frozenset[Ordinal]:
+    """The pods that the decision wants to be drained, whether or not learners can come for them."""
+    return frozenset(_to_be_drained(evidence, leaving, _processes(evidence)))
+
+
+def drained_now(evidence: Evidence, leaving: Leaving) -> frozenset[Ordinal]:
+    """Those for which learners can come, if the cluster's budget allows it."""
+    drained = wanted_to_leave(evidence, leaving) if _can_drain(evidence) else frozenset[Ordinal]()
+    return drained if _has_room(evidence, drained) else frozenset()
+
+
+def _within_the_budget(evidence: Evidence, drained: frozenset[Ordinal]) -> frozenset[Ordinal]:
+    """Without a place only the pods that agents know already, and others from the top that need no learners."""
+    if evidence.snapshot.place.is_free:
+        return drained
+    known = announced_pods(evidence)
+    highest = max(pods_without_copies(evidence, drained) - known, default=-1)
+    return frozenset(ordinal for ordinal in drained if ordinal > highest or ordinal in known)
 
 
 def soonest(evidence: Evidence) -> timedelta | None:
@@ -122,7 +143,7 @@ def _can_drain(evidence: Evidence) -> bool:
     return has_begun and not has_lost_one(snapshot, policy.timing) and limit_in_doubt(evidence) is None
 
 
-def _has_room(evidence: Evidence, drained: set[Ordinal]) -> bool:
+def _has_room(evidence: Evidence, drained: Collection[Ordinal]) -> bool:
     room = room_for_learners(evidence.fresh_reports, drained, evidence.snapshot.task_set)
     return isinstance(room, RoomUnknown) or room.is_enough
 

@@ -212,6 +212,27 @@ class Event:
     detail: str = ""
 
 
+class RestoreNeed(Enum):
+    """What a decision wants of its cluster's budget."""
+
+    NONE = "None"
+    WAITING = "Waiting"
+    """It would ask for learners, and has no place."""
+    LEARNING = "Learning"
+    """It asks for learners with this decision, or did so before and they are not done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreClaim:
+    """The claim on a place of the budget, and how far its learners are."""
+
+    need: RestoreNeed = RestoreNeed.NONE
+    leaving: frozenset[Ordinal] = frozenset()
+    """The pods that are drained."""
+    records_to_go: int | None = None
+    """Until all learners are caught up; None: not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletedStep:
     """A step that this decision finds finished, for `status.lastSteps`."""
@@ -282,6 +303,7 @@ class Decision:
     waits_for_news: bool
     """Whether only what is heard can change it: neither a rebalance nor a restart nor an agent's word is due by the
     clock."""
+    restores: RestoreClaim
 
     @property
     def message(self) -> str:

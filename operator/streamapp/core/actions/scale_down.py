@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
+from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.learner_source import is_on_demand
+from streamapp.core.evidence.learner_source import announced_pods, is_on_demand
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
 from streamapp.core.facts.hold_record import (
@@ -51,12 +52,28 @@ def scale_down(evidence: Evidence, statefulset: StatefulSet) -> BranchResult:
         return _hold(Reason.ZeroNotAllowed, "", None)
     target = snapshot.app.desired.highest_within(policy.stabilization_window, snapshot.now)
     if target is None or target >= statefulset.replicas:
-        return _hold(Reason.Stabilizing, _how_long_it_must_last(evidence, statefulset), current)
+        waiting = _hold(Reason.Stabilizing, _how_long_it_must_last(evidence, statefulset), current)
+        return replace(waiting, drained=_drained_already(evidence, statefulset, current))
     if isinstance(statefulset.record, RecordUnreadable):
         return _hold(Reason.HoldRecordUnreadable, statefulset.record.detail, None)
     hold = _continued(current, target, snapshot, statefulset)
     is_new = current is None or current.id != hold.id
     return _Held(evidence, statefulset, hold, is_new=is_new).outcome()
+
+
+def _drained_already(evidence: Evidence, statefulset: StatefulSet, current: Hold | None) -> int | None:
+    """The lowest pod that is drained already: an operator that took over does not call the learners off."""
+    record = statefulset.record
+    if current is None or current.gave_up_at is not None or not isinstance(record, HoldRecord):
+        return None
+    target = max(current.target, evidence.snapshot.app.desired.replicas)
+    if record.standbys is not None:
+        return target
+    known = announced_pods(evidence)
+    lowest = statefulset.replicas
+    while lowest > target and lowest - 1 in known:
+        lowest -= 1
+    return lowest if lowest < statefulset.replicas else None
 
 
 def current_hold(statefulset: StatefulSet) -> Hold | None:
@@ -133,7 +150,7 @@ class _Held(OfEvidence):
         override = self._override(candidate)
         verdict = self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
         if isinstance(verdict, Refusal):
-            return self._wait(verdict)
+            return self._wait(or_waits_for_place(self.evidence, verdict))
         if self.is_new and not self.snapshot.app.dry_run:
             # The hold is on record before the first pod goes, so that whoever takes over or calls it off has something
             # to write, and a removal that was prepared before and is sent late finds another version of the object.

@@ -17,6 +17,7 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RaiseState
 from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, RolloutPolicy
+from streamapp.core.gates.drain_gates import budget_used
 from streamapp.core.reasons import Reason
 
 MOST = 2
@@ -47,6 +48,15 @@ class StandbysNow:
     steps: tuple[SetStandbys, ...] = ()
     """What is written to the brokers now: only what the record has had since an earlier pass."""
     events: tuple[Event, ...] = ()
+
+
+def or_waits_for_place(evidence: Evidence, refusal: Refusal) -> Refusal:
+    """The refusal; or that the cluster's budget is used, if another standby of each task would be asked for now."""
+    setting, place = _setting(evidence), evidence.snapshot.place
+    is_first = refusal.reason in _HELPED and _on_record(evidence) is None
+    if place.is_free or not is_first or setting is None or evidence.policy.source is not LearnerSource.ON_DEMAND:
+        return refusal
+    return budget_used(evidence) if _can_rise(evidence, setting) else refusal
 
 
 def unchanged(evidence: Evidence) -> StandbysNow:

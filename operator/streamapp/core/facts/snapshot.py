@@ -190,6 +190,20 @@ class EvictionTurn:
     """Turns that ended without an eviction."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePlace:
+    """What the budget of its Kafka cluster leaves to an application: one place, for all of its learners."""
+
+    is_held: bool = False
+    """The application has a place."""
+    is_free: bool = True
+    """It has one, or can take one now."""
+    ahead: int = 0
+    """Applications that have a place, or have waited longer for one."""
+    most: int = 0
+    """Places of the cluster; 0: there is no limit."""
+
+
 class Direction(Enum):
     """Of a change of the replicas."""
 
@@ -259,6 +273,9 @@ class Snapshot:
     """By UID of the pods that are on nodes that must be drained."""
     raised: Raise | None = None
     """The raise that this pass has made already; the StatefulSet is as the raise left it."""
+
+    place: RestorePlace = RestorePlace()
+    """Whether learners can be asked for beside those of other applications."""
 
     def __post_init__(self) -> None:
         """Bring every collection into one order, so that none means anything.

@@ -18,8 +18,8 @@ from streamapp.core.facts.agent_reports import AgentReply, AgentReport
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.workload import Pod, Volume, Workload
 from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.facts.workload import Pod, Volume, Workload
 from streamapp.core.reasons import Reason
 
 MADE_TOGETHER = timedelta(seconds=1)

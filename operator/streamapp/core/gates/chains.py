@@ -22,7 +22,7 @@ from streamapp.core.gates.coverage_gates import (
     the_source_that_is_demanded_is_in_force,
     topology_is_known,
 )
-from streamapp.core.gates.drain_gates import learners_have_room, pods_are_drained
+from streamapp.core.gates.drain_gates import learners_have_room, pods_are_drained, restore_place_is_free
 from streamapp.core.gates.safety_gates import (
     brokers_answered,
     every_task_is_active_once,
@@ -125,6 +125,7 @@ LEARNER_GATES: tuple[Gate, ...] = (
     topology_is_known,
     tasks_move_to_caught_up_copies,
     learners_have_room,
+    restore_place_is_free,
     announcement_is_heard,
     announcement_is_followed,
     pods_are_drained,

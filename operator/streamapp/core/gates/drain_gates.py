@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import announced_pods
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -19,8 +21,8 @@ from streamapp.core.gates.agent_gates import (
     holds_no_task,
     last_round,
 )
-from streamapp.core.gates.candidates import RemovalKind, is_drained
-from streamapp.core.gates.case import GateInput
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind, is_drained
+from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.gates.coverage_gates import (
     refusal_of,
 )
@@ -47,11 +49,34 @@ def learners_have_room(case: GateInput) -> Refusal | None:
     return Refusal(Reason.NoRoomForLearners, str(room), needs_rebalance=False)
 
 
+def restore_place_is_free(case: GateInput) -> Refusal | None:
+    """The cluster's budget has a place for the learners of the pods that go, or agents know them to leave already."""
+    if case.snapshot.place.is_free:
+        return None
+    waiting = _without_copies(case, _leaving(case)).intersection(case.candidate.ordinals)
+    return budget_used(case.evidence) if waiting - announced_pods(case.evidence) else None
+
+
+def budget_used(evidence: Evidence) -> Refusal:
+    """The refusal of an application that has no place."""
+    place = evidence.snapshot.place
+    return Refusal(Reason.RestoreBudgetUsed, f"{place.ahead} ahead, {place.most} at once", needs_rebalance=False)
+
+
+def pods_without_copies(evidence: Evidence, leaving: frozenset[Ordinal]) -> frozenset[Ordinal]:
+    """Those of the leaving pods whose tasks still need learners on the others; all if copies are not known."""
+    latest = evidence.snapshot.latest
+    if latest is None or not leaving:
+        return leaving
+    together = RemovalCandidate(RemovalKind.RESTART, tuple(sorted(leaving, reverse=True)))
+    return _without_copies(input_now(evidence, together, latest), leaving)
+
+
 def progress(case: GateInput) -> Refusal | None:
     """The first thing that is missing until the pods are drained, whatever the group is busy with."""
     if case.view is None:
         return None
-    heard = learners_have_room(case) or announcement_is_heard(case)
+    heard = learners_have_room(case) or restore_place_is_free(case) or announcement_is_heard(case)
     return heard or announcement_is_followed(case) or pods_are_drained(case)
 
 
@@ -89,6 +114,17 @@ def _how_far(case: GateInput) -> Refusal:
         return replace(worst, needs_rebalance=worst.reason is Reason.LearnersNotPlaced)
     left = [ordinal for ordinal, (active, standby) in sorted(held.items()) if active or standby]
     return Refusal(Reason.Draining, f"ordinal {first_few(left or sorted(case.candidate.ordinals))}")
+
+
+def _without_copies(case: GateInput, leaving: frozenset[Ordinal]) -> frozenset[Ordinal]:
+    copies = case.copies()
+    if isinstance(copies, Refusal):
+        return leaving
+    held = {ordinal: _held(case, ordinal)[0] for ordinal in leaving}
+    tasks = {task for active in held.values() for task in active}
+    waits = _waits(copies, tasks, lambda one: one not in leaving, case.policy.acceptable_recovery_lag)
+    missing = {wait.task for wait in waits}
+    return frozenset(ordinal for ordinal, active in held.items() if active & missing)
 
 
 def _leaving(case: GateInput) -> frozenset[Ordinal]:

@@ -1,0 +1,71 @@
+"""What a decision wants of its cluster's budget: a place while its learners learn, or a turn in the queue.
+
+A drain that agents know already is a claim by itself: an operator that takes over finds it there, and calls nothing
+off. Called by `decide`; the controller books the claim.
+"""
+
+from collections.abc import Iterable
+
+from streamapp.core.actions.announcement import Leaving, drained_now, wanted_to_leave
+from streamapp.core.actions.decision import RestoreClaim, RestoreNeed, Verdict
+from streamapp.core.actions.plan import PlanBuilder
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import announced_pods
+from streamapp.core.evidence.refusal import Refusal
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.gates.candidates import stateful_tasks
+from streamapp.core.gates.drain_gates import pods_without_copies
+from streamapp.core.reasons import Reason
+
+NO_CLAIM = RestoreClaim()
+
+
+def restore_claim(draft: PlanBuilder) -> RestoreClaim:
+    """The claim; none without a limit, in a dry run, and where nothing leaves."""
+    snapshot = draft.snapshot
+    if not snapshot.place.most or snapshot.app.dry_run or draft.outcome.verdict is Verdict.STALLED:
+        return NO_CLAIM
+    refusal = draft.rollout if isinstance(draft.rollout, Refusal) else None
+    waits = draft.outcome.waits or (() if refusal is None else refusal.waits)
+    leaving = Leaving(from_ordinal=draft.outcome.drained, restart=draft.drains)
+    need = _of_raised_standbys(draft, refusal)
+    if need is RestoreNeed.NONE:
+        need = _of_a_drain(draft.evidence, leaving)
+    if need is RestoreNeed.NONE:
+        return NO_CLAIM
+    return RestoreClaim(
+        need=need, leaving=wanted_to_leave(draft.evidence, leaving), records_to_go=_records_to_go(waits)
+    )
+
+
+def _of_raised_standbys(draft: PlanBuilder, rollout: Refusal | None) -> RestoreNeed:
+    """In a group of the streams protocol: until the standbys are put back."""
+    record = draft.record()
+    if isinstance(record, HoldRecord) and record.standbys is not None:
+        return RestoreNeed.LEARNING
+    reasons = {draft.outcome.reason, None if rollout is None else rollout.reason}
+    return RestoreNeed.WAITING if Reason.RestoreBudgetUsed in reasons else RestoreNeed.NONE
+
+
+def _of_a_drain(evidence: Evidence, leaving: Leaving) -> RestoreNeed:
+    """Until the pods that leave hold no task with state: learners that are caught up can fall behind again.
+
+    Pods that agents know to leave count, even if the decision wants them to stay: until the agents know it, too.
+    """
+    place, known = evidence.snapshot.place, announced_pods(evidence)
+    if place.is_held:
+        pods = wanted_to_leave(evidence, leaving) | known
+        holds = evidence.latest is None or any(stateful_tasks(evidence, ordinal) for ordinal in pods)
+        return RestoreNeed.LEARNING if pods and holds else RestoreNeed.NONE
+    if known and pods_without_copies(evidence, known):
+        return RestoreNeed.LEARNING
+    if not pods_without_copies(evidence, drained_now(evidence, leaving)):
+        return RestoreNeed.NONE
+    return RestoreNeed.LEARNING if place.is_free else RestoreNeed.WAITING
+
+
+def _records_to_go(waits: Iterable[TaskWait]) -> int | None:
+    counts = [wait.records_to_go for wait in waits]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
