@@ -200,6 +200,7 @@ LEDGER: Mapping[Named, Entry] = {
     ("LEARNER_GATES", "topology_is_known"): Entry("drain-rollout seed=1 kafka:1:refused", moments=True),
     ("LEARNER_GATES", "tasks_move_to_caught_up_copies"): Entry("drain-rollout seed=1 kafka:1:refused", moments=True),
     ("LEARNER_GATES", "learners_have_room"): Entry(why=NEVER),
+    ("LEARNER_GATES", "restore_place_is_free"): Entry("budget-of-one", moments=True),
     ("LEARNER_GATES", "announcement_is_heard"): Entry("drain-rollout", moments=True),
     ("LEARNER_GATES", "announcement_is_followed"): Entry(
         "drain-rollout",

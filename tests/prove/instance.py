@@ -37,6 +37,7 @@ class _Operator(Operator):
             poll_busy_seconds=POLL_BUSY,
             poll_rebalance_seconds=POLL_REBALANCE,
             agent_key_file=str(KEY_FILE),
+            restores_per_cluster=instance.setup.restores,
         )
         # Its lease is never found to be over: what a later one writes has to stop it.
         leadership = Alone(transitions=instance.number)

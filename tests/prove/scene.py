@@ -83,6 +83,8 @@ class Scene:
     """Namespaces that the operator watches; empty: all."""
     installations: int = 1
     """Operators, each with StreamApps of its own."""
+    restores: int = 0
+    """The operator's `restores_per_cluster`; 0: no limit."""
     is_labelled: bool = False
     """Operators watch all namespaces, and labels on StreamApps say whose they are; else each watches its own."""
 
@@ -116,7 +118,7 @@ class Scene:
     def setups(self) -> tuple[Setup, ...]:
         """How each operator is installed."""
         if self.installations == 1:
-            return (Setup(namespaces=self.watched),)
+            return (Setup(namespaces=self.watched, restores=self.restores),)
         owners = ((KEY.namespace, 0), *((other.key.namespace, other.installation) for other in self.others))
         return tuple(
             Setup(
@@ -130,4 +132,4 @@ class Scene:
         """Scenes of the same ground begin with the same picture; how fast copies are restored makes none."""
         others = tuple(replace(other, restore=40_000.0) for other in self.others)
         plain = replace(self, name="", happens=(), restore=40_000.0, share=1.0, behind=0.0, operators=0, apart=0.0)
-        return replace(plain, others=others, is_quiet=False)
+        return replace(plain, others=others, is_quiet=False, restores=0)

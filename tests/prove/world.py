@@ -112,6 +112,7 @@ class World:
             for one in self.apps
         }
         between = CrossJudge(self.store, self.board, places, self._findings, self.loop.time)
+        between.restores = self._scene.restores
         self.judge.between = between
         for one in self.apps:
             one.owner = partial(between.owner, one.key)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from streamapp.core.facts.agent_reports import AnnouncementState
 from streamapp.core.facts.ids import ProcessId
 from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore
@@ -45,6 +46,10 @@ class CrossJudge:
         now: Callable[[], float],
     ) -> None:
         self._store, self._board, self._places, self._findings, self._now = store, board, places, findings, now
+        self.restores = 0
+        """Applications that may make learners at once; 0: all of them."""
+        self._newest = 0
+        """The number of the newest process: an older one that wakes up knows nothing of what that one began."""
         self._owners: dict[str, Key] = {}
         """By application ID, the StreamApp that was the first to have a StatefulSet and is still there."""
         for key in places:
@@ -72,6 +77,9 @@ class CrossJudge:
     def announces(self, process: Process, group: Group, named: frozenset[ProcessId], to: Sequence[Run]) -> None:
         """Agents in these containers are told who leaves: theirs alone, and of one StreamApp."""
         self.acts(process, group, "announces")
+        self._newest = max(self._newest, process.number)
+        if self.restores and process.number == self._newest:
+            self._begins_to_learn(process, group, named)
         asked = {key for key, place in self._places.items() if any(run.id in place.nodes.truth.runs for run in to)}
         if len(asked) > 1:
             self._wrong(f"process {process.number} tells agents of {' and '.join(map(str, sorted(asked)))} at once")
@@ -79,6 +87,19 @@ class CrossJudge:
             own = {run.process_id for run in self._places[key].nodes.truth.runs.values()}
             if not named <= own:
                 self._wrong(f"process {process.number} tells agents of {key} that others' processes leave")
+
+    def _begins_to_learn(self, process: Process, group: Group, named: frozenset[ProcessId]) -> None:
+        """The budget of learners: what begins is one of so many; what had begun goes on, whatever happens."""
+        if named & _told(group) or not _learners_needed(group, named):
+            return
+        self._findings.visited.add("budget")
+        self._findings.notes["learners begun"] += 1
+        there = (place for key, place in self._places.items() if self._is_there(key))
+        others = {id(place.group): place for place in there if place.group is not group}
+        learning = [one for one in others.values() if _learners_needed(one.group, _told(one.group))]
+        if len(learning) >= self.restores:
+            names = " and ".join(sorted(one.application_id for one in learning))
+            self._wrong(f"process {process.number} begins learners while {names} has not ended its own")
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
         metadata = (body or before or {})["metadata"]
@@ -127,3 +148,25 @@ class CrossJudge:
 
     def _wrong(self, what: str) -> None:
         self._findings.wrongs.append(f"{self._now():.2f} s: between StreamApps: {what}")
+
+
+def _told(group: Group) -> frozenset[ProcessId]:
+    """The processes of which an agent of the group knows that they leave."""
+    agents, time = group.truth.agents, group.time()
+    runs = {member.run.id for member in group.listed(alive=True) if member.run is not None}
+    known = (agents[run] for run in runs if run in agents)
+    return frozenset().union(*(one.named for one in known if one.state(time) is AnnouncementState.SET))
+
+
+def _learners_needed(group: Group, named: frozenset[ProcessId]) -> bool:
+    """Whether a task of a process that leaves has no caught-up copy on one that stays."""
+    group.advance()
+    truth, alive = group.truth, group.listed(alive=True)
+    copies = {
+        task
+        for member in alive
+        if member.process_id not in named and member.run is not None
+        for task in member.standby
+        if truth.lag(member.run.volume, task) <= truth.shape.limit
+    }
+    return any(member.active - copies for member in alive if member.process_id in named)

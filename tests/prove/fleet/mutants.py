@@ -12,9 +12,15 @@ from unittest.mock import patch
 from streamapp.api.objects import manifests
 from streamapp.controller.apps.apps import Application, Applications
 from streamapp.controller.apps.memory import Memory
+from streamapp.controller.apps.restore_ledger import RestoreLedger
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.reconciler import Reconciler
-from streamapp.core.facts.snapshot import App, ConflictingStreamApp
+from streamapp.core.actions import restore_claims
+from streamapp.core.actions.announcement import Leaving
+from streamapp.core.actions.decision import RestoreNeed
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import announced_pods
+from streamapp.core.facts.snapshot import App, ConflictingStreamApp, RestorePlace
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.kinds import BUDGETS, PODS, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
@@ -123,6 +129,21 @@ def _no_take_over_of_rivals() -> Iterator[Any]:
     yield patch.object(Applications, "remove", remove)
 
 
+def _no_budget() -> Iterator[Any]:
+    yield patch.object(RestoreLedger, "place", lambda self, *_: RestorePlace(most=self.most))
+
+
+def _begun_is_free() -> Iterator[Any]:
+    """What an earlier process began takes no place."""
+    sound = restore_claims._of_a_drain
+
+    def of_a_drain(evidence: Evidence, leaving: Leaving) -> RestoreNeed:
+        is_begun = bool(announced_pods(evidence)) and not evidence.snapshot.place.is_held
+        return RestoreNeed.NONE if is_begun else sound(evidence, leaving)
+
+    yield patch.object(restore_claims, "_of_a_drain", of_a_drain)
+
+
 FLEET_MUTANTS = (
     Mutant("conflicts are not detected", _no_conflicts, "rival-in-hold"),
     Mutant("of rivals the older is served, whoever has a StatefulSet", _age_alone, "older-rival-new-process"),
@@ -138,6 +159,8 @@ FLEET_MUTANTS = (
     Mutant("passes wait for every namespace", _all_namespaces_or_none, "namespace-silent-new-process"),
     Mutant("passes wait for each other", _passes_in_turn, "namespace-silent"),
     Mutant("the installation is not asked", _anybodys_installation, "two-operators-in-a-namespace"),
+    Mutant("the budget of learners is not asked", _no_budget, "budget-of-one"),
+    Mutant("learners of an earlier process take no place", _begun_is_free, "budget-new-process"),
     Mutant("budgets are closed by namespace", _budgets_of_a_namespace, "quiet-neighbours"),
     Mutant(
         "a hold is fenced when all namespaces are listed",

@@ -167,4 +167,23 @@ REPLICAS = (
         share=0.5,
     ),
 )
-FLEET = (*NEIGHBOURS, *RIVALS, *NAMESPACES, *LOST_IN_HOLD, *OPERATORS, *REPLICAS)
+_LEARNERS = (Neighbour(key=NEAR, standbys=0, on_demand=True, restore=4_000.0),)
+_TWO_LEARNERS = (*_LEARNERS, Neighbour(key=FAR, application_id="third", standbys=0, on_demand=True, restore=4_000.0))
+
+
+def _budget(
+    name: str, happens: tuple[Disturbance, ...], others: tuple[Neighbour, ...] = _LEARNERS, share: float = 0.5
+) -> Scene:
+    """One place for learners, and learners that take their time."""
+    return Scene(name, 3, happens, standbys=0, on_demand=True, restore=4_000.0, others=others, restores=1, share=share)
+
+
+BUDGETS = (
+    _budget("budget-of-one", _at((4, "wish", 2), (5, "wish@1", 2), (5, "wish@2", 2)), _TWO_LEARNERS, share=0.3),
+    _budget("budget-raise", _at((4, "wish", 2), (5, "wish@1", 2), (30, "wish@1", 4))),
+    _budget("budget-pause", _at((4, "wish", 2), (5, "wish@1", 2), (30, "pause", 40))),
+    _budget("budget-deleted", _at((4, "wish", 2), (5, "wish@1", 2), (30, "delete-app", 0))),
+    _budget("budget-rollout", _at((4, "template", 2), (5, "wish@1", 2)), share=0.3),
+    _budget("budget-new-process", _at((4, "wish", 2), (5, "wish@1", 2), (30, "die", 0))),
+)
+FLEET = (*NEIGHBOURS, *RIVALS, *NAMESPACES, *LOST_IN_HOLD, *OPERATORS, *REPLICAS, *BUDGETS)

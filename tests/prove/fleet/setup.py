@@ -12,6 +12,8 @@ class Setup:
     """As the label on what it makes."""
     namespaces: tuple[str, ...] = ()
     """Those that it watches; empty: all."""
+    restores: int = 0
+    """Applications of one Kafka cluster that may make learners at once; 0: all of them."""
 
 
 ALONE = Setup()
