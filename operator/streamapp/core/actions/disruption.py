@@ -13,6 +13,7 @@ from streamapp.core.actions.decision import BranchResult, CloseBudget, Disruptio
 from streamapp.core.actions.eviction_turns import in_turn, is_due
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.rollout import Restart
+from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import source_in_force, streams_group
 from streamapp.core.evidence.refusal import Refusal, first_few
@@ -162,6 +163,8 @@ class _Disruption(OfEvidence):
         drains = pod.ordinal if self._others_run(pod) else None
         # Of two pods that are away, each could have been the copy of the other one's tasks.
         refused = the_other_pods_are_ready(case) or self._uncovered(case, is_open_for=pod)
+        if refused is not None:
+            refused = or_waits_for_place(self.evidence, refused)
         if refused is None:
             return replace(self._open_for(pod, Reason.EvictionCovered), drains=drains)
         detail = f"ordinal {pod.ordinal}, {pod.drain}: {refused.detail}".removesuffix(": ")

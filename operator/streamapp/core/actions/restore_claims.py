@@ -26,7 +26,7 @@ def restore_claim(draft: PlanBuilder) -> RestoreClaim:
     snapshot = draft.snapshot
     if not snapshot.place.most or snapshot.app.dry_run or draft.outcome.verdict is Verdict.STALLED:
         return NO_CLAIM
-    refusal = draft.rollout if isinstance(draft.rollout, Refusal) else None
+    refusal = draft.rollout if isinstance(draft.rollout, Refusal) else draft.disruptions.waits_for
     waits = draft.outcome.waits or (() if refusal is None else refusal.waits)
     leaving = Leaving(from_ordinal=draft.outcome.drained, restart=draft.drains)
     need = _of_raised_standbys(draft, refusal)
@@ -39,12 +39,12 @@ def restore_claim(draft: PlanBuilder) -> RestoreClaim:
     )
 
 
-def _of_raised_standbys(draft: PlanBuilder, rollout: Refusal | None) -> RestoreNeed:
+def _of_raised_standbys(draft: PlanBuilder, waiting: Refusal | None) -> RestoreNeed:
     """In a group of the streams protocol: until the standbys are put back."""
     record = draft.record()
     if isinstance(record, HoldRecord) and record.standbys is not None:
         return RestoreNeed.LEARNING
-    reasons = {draft.outcome.reason, None if rollout is None else rollout.reason}
+    reasons = {draft.outcome.reason, None if waiting is None else waiting.reason}
     return RestoreNeed.WAITING if Reason.RestoreBudgetUsed in reasons else RestoreNeed.NONE
 
 
