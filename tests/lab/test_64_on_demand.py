@@ -4,15 +4,21 @@ Two applications side by side, at least once and exactly once, each with the age
 played every night (`test_66_on_demand_with_standbys`).
 """
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
+from lab.clusters.second_node import second_node
+from lab.node.layout import FIRST, Layout
+from lab.node.namespaces import INSIDE
 from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.task_layouts import TaskLayouts, layouts
+from lab.settings import Settings
 from tests.lab import on_demand
+from tests.lab.node_drains import FOLLOWS, IMAGES, cordoned, drain, evict, nodes_of
 from tests.lab.plugin import run_kubectl
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
@@ -99,6 +105,32 @@ def test_a_pod_is_drained_before_it_restarts_with_a_new_volume(
     assert leaving
     assert [move for move in seen.moves() if not move.had_copy] == []
     assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+@pytest.mark.skipif(INSIDE not in os.environ, reason="only the embedded lab adds a node to itself")
+def test_a_node_is_drained_and_each_pod_is_evicted_when_it_is_empty(
+    kinds: dict[str, ObservedApp], bootstrap: str, session: Session, kubectl: Kubectl
+) -> None:
+    """Both at the same time, from the only node to a second one."""
+    one = kinds["bare"]
+    for each in kinds.values():
+        each.patch(FOLLOWS)
+        each.app.wait_until_converged(3)
+    wait_until("closed at rest", lambda: one.app.condition("DisruptionAllowed").get("reason") == "NoDrainedNode", 60)
+    assert "Cannot evict pod" in evict(one, 0)
+    before, began = one.pods(), one.clock()
+    layout = Layout(Settings.from_environment().state)
+    with second_node(session, layout, images=IMAGES) as node:
+        with layouts(bootstrap, one.app.application.application_id) as seen, cordoned(kubectl, FIRST.name):
+            drain(kubectl, FIRST.name)
+            for each in kinds.values():
+                each.app.wait_until_converged(3)
+                assert set(nodes_of(each).values()) == {node.name}
+        assert not set(one.pods().values()) & set(before.values())
+        assert [move for move in seen.moves() if not move.had_state] == []
+        assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+        for kind in KINDS:
+            on_demand.require_counts(kinds[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)

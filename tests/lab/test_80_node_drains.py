@@ -4,10 +4,8 @@ Two applications side by side, whose evictions wait for copies: one with learner
 without agents. Only their own pods are drained; the broker and the operator stay on the first node.
 """
 
-import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -23,24 +21,21 @@ from lab.scenarios.stream_app import ON_DEMAND
 from lab.scenarios.task_layouts import layouts
 from lab.settings import Settings
 from tests.lab import on_demand
-from tests.lab.plugin import refusal
+from tests.lab.node_drains import FOLLOWS, IMAGES, cordoned, drain, evict, nodes_of
 
 pytestmark = [
-    pytest.mark.lab,
+    pytest.mark.proofs,
     pytest.mark.timeout(600),
     pytest.mark.skipif(INSIDE not in os.environ, reason="only the embedded lab adds a node to itself"),
 ]
-FOLLOWS = {"disruption": {"policy": "WhenCaughtUp"}}
 KINDS = {"bare": "0", "standby": "1"}
 """Standbys of each."""
-SECONDS_OF_A_DRAIN = 240
 
 
 @pytest.fixture(scope="module")
 def node(session: Session, operator: None) -> Iterator[SecondNode]:  # noqa: ARG001 (its pods must be on the first node)
     """Give a second node for all tests of this file."""
-    images = ("kafka", "counter", "seed", "agent")
-    with second_node(session, Layout(Settings.from_environment().state), images=images) as made:
+    with second_node(session, Layout(Settings.from_environment().state), images=IMAGES) as made:
         yield made
 
 
@@ -67,36 +62,6 @@ def kinds(kubectl: Kubectl, bootstrap: str, node: SecondNode) -> Iterator[dict[s
 
 def _is_bare(one: ObservedApp) -> bool:
     return one.app.application.settings["STREAMS_NUM_STANDBY_REPLICAS"] == "0"
-
-
-def nodes_of(one: ObservedApp) -> dict[int, str]:
-    """The node of each pod, by ordinal."""
-    pods = {int(pod["metadata"]["name"].rsplit("-", 1)[1]): pod["spec"].get("nodeName", "") for pod in one.app.pods()}
-    return dict(sorted(pods.items()))
-
-
-def drain(kubectl: Kubectl, name: str, *options: str) -> None:
-    """Cordon a node and evict the pods of StreamApps, as an administrator does."""
-    those = ("--pod-selector=streamapp.dev/app", "--ignore-daemonsets", "--delete-emptydir-data")
-    kubectl.run("drain", name, *those, f"--timeout={SECONDS_OF_A_DRAIN}s", *options, timeout_seconds=300)
-
-
-@contextmanager
-def cordoned(kubectl: Kubectl, name: str) -> Iterator[None]:
-    """Let a node be drained in this block; pods can be scheduled there afterwards."""
-    try:
-        yield
-    finally:
-        kubectl.run("uncordon", name)
-
-
-def evict(one: ObservedApp, ordinal: int) -> str:
-    """Try to evict a pod, as a descheduler does; give the refusal."""
-    name, namespace = f"{one.app.name}-{ordinal}", one.app.namespace
-    path = f"--raw=/api/v1/namespaces/{namespace}/pods/{name}/eviction"
-    metadata = {"name": name, "namespace": namespace}
-    body = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
-    return refusal(one.app.kubectl, "create", path, "--filename=-", stdin=body)
 
 
 def test_at_rest_no_pod_can_be_evicted_and_the_condition_says_why(kinds: dict[str, ObservedApp]) -> None:
