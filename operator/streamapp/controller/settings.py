@@ -52,7 +52,11 @@ class Settings:
     watch_nodes: bool = False
     """Whether nodes are watched, which takes a right on the cluster. A node that must be drained then has the tasks of
     its pods moved away first, where `disruption.policy` is WhenCaughtUp."""
-    node_taints: tuple[str, ...] = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
+    node_taints: tuple[str, ...] = (
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+    )
     """Keys of the taints of a node that must be drained, separated by commas; a cordoned node must be drained, too."""
     log_level: str = "info"
     """`debug`, `info`, `warning` or `error`."""

@@ -243,7 +243,7 @@ class Reason(Enum):
     StepSlow = _earlier(
         "A step has been open for more than 10 minutes.",
         "Check the pod and the tasks that the message names.",
-        consequence="The disruption budget is open again; the next step waits.",
+        consequence="The disruption budget is open again, unless it follows coverage; the next step waits.",
         is_warning=True,
         is_milestone=True,
     )
@@ -798,7 +798,7 @@ class Reason(Enum):
         "No action needed; with `disruption.policy: WhenCaughtUp` evictions wait for caught-up copies.",
     )
     EveryTaskCovered = _evictions(
-        "Every stateful task runs or has a caught-up copy on two pods.",
+        "Every stateful task runs on one pod and has a caught-up copy on another.",
         consequence="Each pod may be evicted, one at a time.",
     )
     EvictionCovered = _evictions(
@@ -814,9 +814,9 @@ class Reason(Enum):
         event="IdleEvictionAllowed",
     )
     NoDrainedNode = _evictions(
-        "No pod is on a node that must be drained. Only then the operator makes copies, or finds out how far they are.",
+        "No pod is on a node that must be drained, so no pod may be evicted.",
         "No action needed; `kubectl drain` cordons a node, and then the operator moves the tasks of its pods away.",
-        consequence="No pod may be evicted.",
+        consequence="Once there is such a node, the operator makes copies, or finds out how far they are.",
     )
     NodesUnwatched = _evictions(
         "The operator does not see which nodes must be drained.",

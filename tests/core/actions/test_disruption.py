@@ -224,10 +224,14 @@ def test_a_scale_down_goes_first() -> None:
 
 
 def test_a_rollout_goes_first() -> None:
-    case = drained_case(1, statefulset={"update_revision": "new"})
+    case = drained_case(2, statefulset={"update_revision": "new"})
     assert condition(decide(case, ON_DEMAND))[0] == "False"
+
+
+def test_a_rollout_that_is_paused_delays_no_drain() -> None:
+    case = drained_case(2, statefulset={"update_revision": "new"})
     paused = replace(ON_DEMAND, rollout=RolloutPolicy.PAUSED)
-    assert condition(decide(case, paused)) == ("False", "RolloutPaused")
+    assert condition(decide(case, paused)) == ("True", "EvictionCovered")
 
 
 def test_a_pod_that_never_runs_and_is_in_no_group_does_not_keep_its_node() -> None:

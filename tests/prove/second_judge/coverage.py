@@ -31,10 +31,11 @@ class Coverage(Listener):
 
     number = 1
     sentences = (
-        "A pod that holds tasks is removed only after two consecutive checks find every stateful task running or "
-        "caught up on a remaining pod.",
+        "The operator removes a pod that holds tasks only after two consecutive checks find every stateful task "
+        "running or caught up on a remaining pod.",
         "A pod without tasks can go earlier.",
         "A user can override the check or allow zero; this is recorded.",
+        "Node drains can [wait likewise](docs/how-to/node-drains.md).",
     )
 
     def __init__(self) -> None:

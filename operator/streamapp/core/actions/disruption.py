@@ -122,7 +122,8 @@ def _busy_with(around: Around) -> Refusal | None:
         return Refusal(outcome.reason, f"The scale-down goes first: {outcome.detail}".removesuffix(": "))
     if outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return Refusal(outcome.reason, outcome.detail)
-    if rollout is not None:
+    is_paused = isinstance(rollout, Refusal) and rollout.reason is Reason.RolloutPaused
+    if rollout is not None and not is_paused:
         detail = rollout.detail if isinstance(rollout, Refusal) else f"ordinal {rollout.pod.ordinal}"
         return Refusal(rollout.reason, f"The rollout goes first: {detail}".removesuffix(": "))
     return None

@@ -15,7 +15,8 @@ from streamapp.core.facts.workload import Pod
 
 FIRST = timedelta(minutes=2)
 """Longer than the pause of `kubectl drain` between two tries, which is 5 s, and the longest back-off of others."""
-LONGEST = timedelta(hours=1)
+LONGEST = timedelta(minutes=15)
+"""A drain can begin in the turn of another pod, and waits for its end."""
 _NOT_YET = EvictionTurn()
 
 
