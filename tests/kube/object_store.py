@@ -13,7 +13,7 @@ from typing import Any
 from tests.kube.field_ownership import Json, OwnershipConflictError, Path, apply, leaves, managed_fields
 
 Identity = tuple[str, str, str]
-"""Plural, namespace, name."""
+"""Plural, namespace (empty for an object of the cluster), name."""
 
 
 class RefusalError(Exception):
@@ -90,7 +90,7 @@ class Request:
     def asks_for(self, body: Json) -> bool:
         """Whether an object is in the namespace and has the fields that a list or a watch asks for."""
         selected = (part.partition("=") for part in self.query.get("fieldSelector", "").split(",") if part)
-        return self.namespace in {"", body["metadata"]["namespace"]} and all(
+        return self.namespace in {"", body["metadata"].get("namespace", "")} and all(
             _at(body, path) == value for path, _, value in selected
         )
 
@@ -130,7 +130,7 @@ class ObjectStore:
         With `as_is` its generation and its `managedFields` are those that it comes with.
         """
         metadata = body["metadata"]
-        identity = (plural, metadata["namespace"], metadata["name"])
+        identity = (plural, metadata.get("namespace", ""), metadata["name"])
         before = self.objects.get(identity)
         stored = Stored(clone(body), before.owners if before else {"somebody": set()})
         self._store(identity, stored, None if before is None else before.body, as_is=as_is)

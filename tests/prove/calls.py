@@ -410,7 +410,9 @@ def told(request: Request) -> str:
         parts = [name for name in ("hold", "step") if name in record]
         return f"{what} replicas={body.get('spec', {}).get('replicas')} record={'+'.join(parts) or None}"
     if request.plural == "poddisruptionbudgets":
-        return f"{what} maxUnavailable={body['spec']['maxUnavailable']}"
+        left_out = body["spec"]["selector"].get("matchExpressions", ())
+        without = f" without {', '.join(name for one in left_out for name in one['values'])}" if left_out else ""
+        return f"{what} maxUnavailable={body['spec']['maxUnavailable']}{without}"
     if request.subresource == "status":
         conditions = {each["type"]: each for each in body["status"].get("conditions", ())}
         shown = [f"{kind}={conditions[kind]['status']} {conditions[kind]['reason']}" for kind in sorted(conditions)]

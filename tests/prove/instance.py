@@ -34,6 +34,7 @@ class _Operator(Operator):
             instance=f"operator-{instance.number}",
             installation=instance.setup.name,
             namespaces=instance.setup.namespaces,
+            watch_nodes=instance.setup.watches_nodes,
             poll_busy_seconds=POLL_BUSY,
             poll_rebalance_seconds=POLL_REBALANCE,
             agent_key_file=str(KEY_FILE),

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+from streamapp.api.names import POD_NAME_LABEL
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
 from streamapp.kube.client.kinds import Key
@@ -54,6 +55,10 @@ class Nodes:
         self._collector = collector
         self._loop, self._chance = loop, chance
         self._is_due = False
+        self.place: Callable[[str], object] = self.run
+        """Told of each new pod by its UID: it runs at once, or where a scheduler puts it."""
+        self.is_named = False
+        """Whether pods carry their names in a label, as of Kubernetes 1.28 all do."""
         collector.forgets[key] = self._forget_volume
         store.changed.append(self._changed)
 
@@ -115,7 +120,7 @@ class Nodes:
 
     def is_own(self, plural: str, body: Json) -> bool:
         """Whether an object is of this StreamApp."""
-        namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
+        namespace, name = body["metadata"].get("namespace", ""), body["metadata"]["name"]
         if plural == "pods":
             return self._has_pod(namespace, name)
         if plural == "persistentvolumeclaims":
@@ -187,6 +192,7 @@ class Nodes:
         name = f"{self.key.name}-{ordinal}"
         template = statefulset["spec"]["template"]
         labels = {**template["metadata"]["labels"], "controller-revision-hash": revision(statefulset)}
+        labels |= {POD_NAME_LABEL: name} if self.is_named else {}
         made = self._store.put(
             "pods",
             {
@@ -205,12 +211,16 @@ class Nodes:
             (made_from,) = statefulset["spec"]["volumeClaimTemplates"]
             metadata = {**made_from["metadata"], "name": claim, "namespace": self.key.namespace}
             self._store.put("persistentvolumeclaims", {"metadata": metadata, "spec": {}})
-        image = template["spec"]["containers"][0]["image"]
-        if image != BROKEN_IMAGE:
-            uid = made["metadata"]["uid"]
-            self._later(0.8, 3.0, lambda: self._start(uid))
+        uid = made["metadata"]["uid"]
+        self.truth.broken_pods |= {uid} if template["spec"]["containers"][0]["image"] == BROKEN_IMAGE else set()
+        self.place(uid)
 
     # The kubelets.
+
+    def run(self, pod_uid: str) -> None:
+        """Have the kubelet of its node start a pod."""
+        if pod_uid not in self.truth.broken_pods:
+            self._later(0.8, 3.0, lambda: self._start(pod_uid))
 
     def _start(self, pod_uid: str) -> None:
         pod = self._pod_of(pod_uid)

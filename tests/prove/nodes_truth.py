@@ -26,6 +26,8 @@ class NodesTruth:
     """Seconds that the StatefulSet's controller takes at most to see a change."""
     lost_nodes: dict[int, float] = field(default_factory=dict)
     """Ordinals whose pod cannot be made again before that time."""
+    broken_pods: set[str] = field(default_factory=set)
+    """The UIDs of the pods whose image never starts."""
 
 
 def wall(loop: asyncio.AbstractEventLoop) -> datetime:

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tests.prove.evictions.plans import any_eviction, of_evictions
 from tests.prove.fleet.plans import any_of_neighbours, of_neighbours
 from tests.prove.scene import Scene
 from tests.prove.scenes import SCENES
@@ -129,6 +130,8 @@ def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[
     yield from _changes(scene, counts, seed)
     yield from of_neighbours(scene, counts, seed)
     yield from _losses(scene, counts, seed)
+    if scene.has_nodes:
+        yield from of_evictions(scene, counts, seed)
     if scene.operators:
         yield from _of_leaders(scene, counts, seed)
     if scene.retention:
@@ -209,6 +212,8 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
         return Disturbance(site, chance.randint(1, counts[site] or 60), what, which)
     if scene.others and not scene.is_quiet and chance.random() < 0.25:
         return any_of_neighbours(scene, counts, chance)
+    if scene.has_nodes and chance.random() < 0.3:
+        return any_eviction(scene, counts, chance)
     if chance.random() < 0.35:
         what, which = chance.choice(
             (

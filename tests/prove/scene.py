@@ -43,6 +43,7 @@ class Neighbour:
 
 FIRST_ID = "wordcount"
 """The application ID of the first StreamApp."""
+EVICTIONS: dict[str, object] = {"disruption": {"policy": "WhenCaughtUp"}}
 LEARNERS: dict[str, object] = {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}}
 
 
@@ -69,6 +70,9 @@ class Scene:
 
     behind: float = 0.0
     """So many seconds all watches but that of StreamApps are behind, for ever, their lists too."""
+
+    has_nodes: bool = False
+    """Kubernetes' nodes are there: pods run on them, they are cordoned and drained, and evictions wait for coverage."""
 
     operators: int = 0
     """Replicas of the operator that stand for a Lease; 0: one process without a Lease, that another follows."""
@@ -112,13 +116,14 @@ class Scene:
     def spec(self) -> dict[str, object]:
         """What the StreamApp says beside what all of them say."""
         retention = dict.fromkeys(self.retention.split(), "Delete")
-        return {**(LEARNERS if self.on_demand else {}), "state": {**STATE, "retention": retention}}
+        evictions = EVICTIONS if self.has_nodes else {}
+        return {**(LEARNERS if self.on_demand else {}), **evictions, "state": {**STATE, "retention": retention}}
 
     @property
     def setups(self) -> tuple[Setup, ...]:
         """How each operator is installed."""
         if self.installations == 1:
-            return (Setup(namespaces=self.watched, restores=self.restores),)
+            return (Setup(namespaces=self.watched, restores=self.restores, watches_nodes=self.has_nodes),)
         owners = ((KEY.namespace, 0), *((other.key.namespace, other.installation) for other in self.others))
         return tuple(
             Setup(

@@ -1,5 +1,6 @@
 """The scenes: what the application is like, and what its user does, before anything goes wrong."""
 
+from tests.prove.evictions.scenes import EVICTIONS
 from tests.prove.fleet.scenes import FLEET
 from tests.prove.scene import Scene
 from tests.prove.story import Disturbance
@@ -123,5 +124,6 @@ SCENES = {
         Scene("deleted-in-hold", 3, _at((4, "wish", 2), (10, "delete-app", 0))),
         Scene("deleted-with-claims", 3, _at((4, "wish", 2), (10, "delete-app", 1)), retention="whenDeleted"),
         *FLEET,
+        *EVICTIONS,
     )
 }

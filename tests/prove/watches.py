@@ -11,7 +11,7 @@ from typing import Any
 from streamapp.controller.namespaces import Namespace
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.shared_watch import SHARED
-from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
+from streamapp.kube.client.kinds import NODES, STREAM_APPS, Key, Kind
 from tests.kube.object_store import Identity, ObjectStore
 from tests.prove.calls import Process, Switchboard
 from tests.prove.fleet.requests import app_of_object
@@ -22,7 +22,6 @@ RELIST, BOOKMARK = 50.0, 25.0
 GAP = 2.0
 BACK_OFF = 15.0
 """Seconds between two tries to list a scope that gives no list."""
-_KINDS = {kind.plural: kind for kind in (STREAM_APPS, *SHARED)}
 
 
 class PlayedWatches:
@@ -43,6 +42,8 @@ class PlayedWatches:
         self._context = copy_context()  # whatever an event sets going is of this process
         self._loop, self._store, self._board, self._behind = loop, store, board, behind
         self._shared = {(watch.kind, watch.namespace): watch for watch in operator.shared_watches()}
+        self._listed = (*SHARED, *dict.fromkeys(kind for kind, _ in self._shared if kind not in SHARED))
+        self._kinds = {kind.plural: kind for kind in (STREAM_APPS, *self._listed)}
         self._scopes = operator.namespaces.names
         """Of the watches: namespaces, or None alone for all."""
         self._versions: list[tuple[float, int]] = [(float("-inf"), store.version)]
@@ -74,11 +75,11 @@ class PlayedWatches:
 
     def _happened(self, plural: str, body: Json, before: Json | None) -> None:
         self._versions.append((self._loop.time(), self._store.version))
-        if plural not in _KINDS:
+        if plural not in self._kinds:
             return
         resource, is_gone = (body, False) if body else (before or {}, True)
-        scope = self._scope_of(resource["metadata"]["namespace"])
-        if scope not in self._scopes:
+        scope = self._scope_of(resource)
+        if plural != NODES.plural and scope not in self._scopes:
             return
         if self._board.has_several:
             self._board.about = app_of_object(plural, resource["metadata"]["namespace"], resource["metadata"]["name"])
@@ -96,7 +97,7 @@ class PlayedWatches:
             return
         delay += sum(fate.which for fate in fates if fate.what == "delayed")
         delay += 0.0 if plural == STREAM_APPS.plural else self._behind
-        tell = self._told(_KINDS[plural], resource, is_gone=is_gone)
+        tell = self._told(self._kinds[plural], resource, is_gone=is_gone)
         self._loop.call_later(delay, tell, context=self._context)
         for fate in fates:
             if fate.what == "doubled":
@@ -107,7 +108,7 @@ class PlayedWatches:
             if kind == STREAM_APPS:
                 self._operator.on_streamapp_event(_key(resource), resource, is_gone=is_gone)
             else:
-                scope = self._scope_of(resource["metadata"]["namespace"])
+                scope = None if kind == NODES else self._scope_of(resource)
                 self._shared[kind, scope]._take("DELETED" if is_gone else "MODIFIED", resource)
 
         def tell() -> None:
@@ -139,10 +140,10 @@ class PlayedWatches:
 
     def _list_again(self) -> None:
         if not self._is_over:
-            self._list(SHARED)
+            self._list(self._listed)
             self._loop.call_later(RELIST, self._list_again)
 
-    def _list(self, kinds: Iterable[Kind] = tuple(_KINDS.values())) -> None:
+    def _list(self, kinds: Iterable[Kind] | None = None) -> None:
         """List these kinds: the shared ones as they were so long ago, of the StreamApps the events.
 
         Every 50 s that of StreamApps is the operator's own (`resync`); kopf lists them after a gap alone.
@@ -161,21 +162,22 @@ class PlayedWatches:
             if self._is_away(scope):
                 self._wait_for(scope)
                 continue
-            for kind in kinds:
+            for kind in kinds or self._kinds.values():
                 self._list_one(kind, scope, present, version)
 
     def _list_one(self, kind: Kind, scope: Namespace, present: Mapping[Identity, Json], version: int) -> None:
         objects = [
             body
             for (plural, namespace, _), body in sorted(present.items())
-            if plural == kind.plural and scope in {None, namespace}
+            if plural == kind.plural and (kind == NODES or scope in {None, namespace})
         ]
         if kind == STREAM_APPS:
             for body in objects:
                 self._operator.on_streamapp_event(_key(body), body, is_gone=False)
             return
-        for key in self._operator.cache.replace(kind, scope, objects, str(version)):
-            self._operator.on_object_event(kind, key, None)
+        watch = self._shared[kind, None if kind == NODES else scope]
+        for key in watch.cache.replace(kind, watch.namespace, objects, str(version)):
+            watch.changed(kind, key, None)
 
     def _wait_for(self, scope: Namespace) -> None:
         """Its watches tell nothing until it is listed, some time after it can be; a refusal is known at once."""
@@ -195,14 +197,14 @@ class PlayedWatches:
             return
         version = self._seen_version()
         present = self._store._objects_at(version)
-        for kind in _KINDS.values():
+        for kind in self._kinds.values():
             self._list_one(kind, scope, present, version)
 
     def _is_away(self, scope: Namespace) -> bool:
         return bool(self._board.namespaces_away) and scope in self._board.namespaces_away
 
-    def _scope_of(self, namespace: str) -> Namespace:
-        return None if None in self._scopes else namespace
+    def _scope_of(self, resource: Json) -> Namespace:
+        return None if None in self._scopes else resource["metadata"].get("namespace")
 
     def _mark(self) -> None:
         """Bookmarks: each shared watch says how far it is."""
@@ -211,9 +213,9 @@ class PlayedWatches:
         if self._process.is_open and not self._is_silent():
             for scope in filter(self._is_away, self._scopes):
                 self._wait_for(scope)
-            for kind, scope in self._shared:
+            for (kind, scope), watch in self._shared.items():
                 if scope not in self._due:
-                    self._operator.cache.heard(kind, scope, str(self._seen_version()))
+                    watch.cache.heard(kind, scope, str(self._seen_version()))
         self._loop.call_later(BOOKMARK, self._mark)
 
     def _is_silent(self) -> bool:

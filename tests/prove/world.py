@@ -16,6 +16,8 @@ from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, Stored
 from tests.prove.calls import Switchboard
 from tests.prove.collector import Collector
+from tests.prove.evictions.cluster import Cluster
+from tests.prove.evictions.scheduler import a_node
 from tests.prove.fleet.court import Court
 from tests.prove.fleet.cross_judge import CrossJudge, Place
 from tests.prove.fleet.operators import Operators
@@ -87,6 +89,7 @@ class World:
         if scene.others:
             self._judge_between()
         self._set_answers()
+        self.cluster = Cluster(loop, self.store, self.board, self.apps[0], seed) if scene.has_nodes else None
         self.lives = self._deployment(seed) if scene.operators else Operators([*map(self._lives_of, scene.setups)])
         self.disturbed_at = loop.time()
         for group in self._groups.values():
@@ -165,7 +168,8 @@ class World:
         assert isinstance(self.loop, GatedLoop)
         (setup,) = self._scene.setups
         around = Surroundings(
-            self.loop, self.store, self.board, self._groups, self.judge, self._scene.behind, setup.namespaces
+            *(self.loop, self.store, self.board, self._groups, self.judge, self._scene.behind, setup.namespaces),
+            watches_nodes=setup.watches_nodes,
         )
         others = random.Random(f"nodes {seed}")  # noqa: S311 (plays a story)
         deployment = Deployment(around, self._scene.operators, self._scene.apart, others)
@@ -215,6 +219,7 @@ class World:
         number = int(text or 0)
         makers: Mapping[str, Callable[[int], object]] = {
             **self.apps[number].deeds(),
+            **(self.cluster.deeds() if self.cluster is not None else {}),
             "api-slow": self._api_slow,
             "pods-away": lambda seconds: self._kind_away("pods", seconds),
             "claims-away": lambda seconds: self._kind_away("persistentvolumeclaims", seconds),
@@ -270,6 +275,8 @@ class World:
 
     def unrest(self) -> str | None:
         """What is not yet as its users want it; None: the world is at rest."""
+        if self.cluster is not None and (left := self.cluster.unrest(self.restored_within)):
+            return left
         found = ((one.key, one.unrest()) for one in self.apps)
         key, why = next(((key, why) for key, why in found if why is not None), (KEY, None))
         return f"{key}: {why}" if why is not None and self.board.has_several else why
@@ -299,6 +306,8 @@ def picture_of(scene: Scene) -> Picture:
     for other in scene.others:
         if other.is_there:
             store.put("streamapps", body_of(scene, other))
+    for number in range(scene.replicas + 1 if scene.has_nodes else 0):
+        store.put("nodes", a_node(number))
     groups = {name: GroupTruth(replace(shape), name) for name, shape in scene.shapes.items()}
     nodes = {other.key: NodesTruth(numbers=(at + 1) * APPS_APART) for at, other in enumerate(scene.others)}
     return Picture(store.objects, groups, {KEY: NodesTruth(), **nodes}, store.version)

@@ -46,6 +46,10 @@ class PlayedApp:
         """What its users create, where it is not there from the beginning."""
         self.owner = NOBODY
         """Gives the StreamApp that has the application ID, as long as one has."""
+        self.is_budget_right = self._is_budget_open
+        """Whether the budget is at rest."""
+        self.may_drain: Callable[[], bool] = lambda: False
+        """Whether a pod may be drained at rest, since its node is cordoned."""
         self.to_restart: set[str] = set()
         """The UIDs of the pods whose restart its users asked for."""
         self.wished_first = self.desired()
@@ -243,13 +247,12 @@ class PlayedApp:
     def _rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
         own, status = self.statefulset(), self.app().get("status", {})
         desired = self.desired()
-        budget = self.store.get("poddisruptionbudgets", self.key.namespace, self.key.name) or {"spec": {}}
         conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
         truth = self.group.truth
         return (
             ("granted is not desired", lambda: own["spec"]["replicas"] == desired),
             ("a record is left", lambda: "streamapp.dev/hold-record" not in own["metadata"].get("annotations", {})),
-            ("the budget is closed", lambda: budget["spec"].get("maxUnavailable") == 1),
+            ("the budget is closed", self.is_budget_right),
             ("pods are missing", lambda: sorted(self.nodes.alive()) == list(range(desired))),
             ("surplus pods", lambda: len(self.nodes.pods()) == desired),
             ("pods of an old template", lambda: {_revision(pod) for pod in self.nodes.pods()} == {revision(own)}),
@@ -263,9 +266,13 @@ class PlayedApp:
             ("status is of an old generation", self._is_observed),
             ("status says it has not converged", lambda: desired == 1 or conditions.get("Converged") == "True"),
             ("status says it is held", lambda: conditions.get("ScaleDownHeld") == "False"),
-            ("somebody is told to leave", lambda: not self._told_to_leave()),
+            ("somebody is told to leave", lambda: self.may_drain() or not self._told_to_leave()),
             ("status breaks its laws", lambda: not self._violations(status)),
         )
+
+    def _is_budget_open(self) -> bool:
+        budget = self.store.get("poddisruptionbudgets", self.key.namespace, self.key.name) or {"spec": {}}
+        return bool(budget["spec"].get("maxUnavailable") == 1)
 
     def _uids(self) -> set[str]:
         return {pod["metadata"]["uid"] for pod in self.nodes.pods()}

@@ -14,6 +14,8 @@ class Setup:
     """Those that it watches; empty: all."""
     restores: int = 0
     """Applications of one Kafka cluster that may make learners at once; 0: all of them."""
+    watches_nodes: bool = False
+    """Whether it has the right to see which nodes must be drained."""
 
 
 ALONE = Setup()

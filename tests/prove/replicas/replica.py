@@ -61,6 +61,8 @@ class Surroundings:
     """Seconds by which the shared watches are behind."""
     namespaces: tuple[str, ...] = ()
     """Those that are watched; empty: all."""
+    watches_nodes: bool = False
+    """Whether the replicas see which nodes must be drained."""
 
 
 class Replica:
@@ -88,6 +90,7 @@ class Replica:
         settings = Settings(
             instance=self.node.name,
             namespaces=around.namespaces,
+            watch_nodes=around.watches_nodes,
             lease_namespace=LEASE_NAMESPACE,
             poll_busy_seconds=POLL_BUSY,
             poll_rebalance_seconds=POLL_REBALANCE,
