@@ -44,7 +44,7 @@ class Cluster:
         return f"{', '.join(drains)} are not empty" if drains else None
 
     def _is_budget_right(self) -> bool:
-        """At rest it is open where copies are kept all the time, and closed where they come on demand."""
+        """At rest it leaves no pod out; it may be open where copies are kept all the time, and not where on demand."""
         app = self._app
         budget = app.store.get(BUDGETS, app.key.namespace, app.key.name)
         if budget is None:
@@ -53,4 +53,4 @@ class Cluster:
             return True
         is_plain = "matchExpressions" not in budget["spec"]["selector"]
         has_copies = not app.group.truth.shape.on_demand and app.desired() > 1
-        return is_plain and budget["spec"]["maxUnavailable"] == (1 if has_copies else 0)
+        return is_plain and budget["spec"]["maxUnavailable"] <= int(has_copies)
