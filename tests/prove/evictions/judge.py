@@ -114,7 +114,7 @@ class EvictionJudge:
         self._look()
         notes = self._judge.notes
         run = self._nodes.alive().get(ordinal)
-        if run is None or run.pod_uid != uid:
+        if run is None or run.pod_uid != uid or run.joined_at is None:
             notes["evictions of idle pods"] += 1
             return
         self._judge.visited.add("an eviction with tasks")
@@ -174,8 +174,7 @@ class EvictionJudge:
     def _lost(self, seen: Seen, ordinal: int) -> str | None:
         """What two looks show to be lost with a pod; None: there are no two."""
         run = self._nodes.alive().get(ordinal)
-        recent = [look for look in seen.looks if look.at >= seen.statefulset_at - 15.0]
-        if run is None and not any(ordinal in look.members for look in recent):
+        if run is None or run.joined_at is None:
             return ""  # an idle pod takes nothing away
         pairs = _pairs(seen.looks, seen.statefulset_at, by_agents=self._group.truth.shape.on_demand)
         if not pairs:

@@ -261,7 +261,7 @@ class PlayedApp:
                 lambda: not self.to_restart & {pod["metadata"]["uid"] for pod in self.nodes.pods()},
             ),
             ("tasks do not run", lambda: everything_runs(truth, self.group.tasks)),
-            ("the group is not done", lambda: not truth.follow_up),
+            ("the group is not done", lambda: self.may_drain() or not truth.follow_up),
             ("status.stateful_set_replicas is wrong", lambda: status.get("statefulSetReplicas") == desired),
             ("status is of an old generation", self._is_observed),
             ("status says it has not converged", lambda: desired == 1 or conditions.get("Converged") == "True"),
