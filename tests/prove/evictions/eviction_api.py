@@ -6,7 +6,7 @@ newest budget, but asks a pod that is not ready for less, and a pod that never r
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable  # noqa: TC003
 from typing import Any
 
 from tests.kube.object_store import ObjectStore, marked
@@ -119,7 +119,9 @@ class EvictionApi:
 
 def pods_of(store: ObjectStore, namespace: str) -> list[Json]:
     """All pods of a namespace."""
-    return [one.body for (plural, where, _), one in sorted(store.objects.items()) if (plural, where) == ("pods", namespace)]
+    return [
+        one.body for (plural, where, _), one in sorted(store.objects.items()) if (plural, where) == ("pods", namespace)
+    ]
 
 
 def selects(budget: Json, pod: Json) -> bool:

@@ -84,7 +84,9 @@ class Evictor:
             if "deletionTimestamp" not in pod["metadata"]:
                 self._evict(pod["metadata"]["namespace"], pod["metadata"]["name"])
         # Where a pod ends, kubectl looks each second; it asks for evictions again every 5 s.
-        is_ending = all("deletionTimestamp" in pod["metadata"] for pod in self._scheduler.pods_on(f"node-{drain.nodes[0]}"))
+        is_ending = all(
+            "deletionTimestamp" in pod["metadata"] for pod in self._scheduler.pods_on(f"node-{drain.nodes[0]}")
+        )
         self._loop.call_later(1.0 if is_ending else AGAIN, self._try, drain)
 
     def _evict(self, namespace: str, name: str) -> None:

@@ -162,7 +162,9 @@ class EvictionJudge:
         for number, other in self._judge._seen.items():
             late = other.passed_at is not None and other.passed_at > at
             if ordinals and number > writer.number and late:
-                self._wrong(f"process {writer.number} opens the budget on what it read before process {number} took over")
+                self._wrong(
+                    f"process {writer.number} opens the budget on what it read before process {number} took over"
+                )
         notes["openings"] += bool(ordinals)
         for ordinal in ordinals:
             lost = self._lost(seen, ordinal)

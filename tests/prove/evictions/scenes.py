@@ -22,6 +22,8 @@ def _on_demand(name: str, replicas: int, *happens: Happening, operators: int = 0
 
 
 _CORDONED: tuple[Happening, ...] = ((4, "cordon", 0), (4, "cordon", 1), (4, "cordon", 2))
+_TRIES: tuple[Happening, ...] = tuple((second, "evict", second % 3) for second in range(16, 75, 2))
+"""As of a descheduler, one pod after the other."""
 
 EVICTIONS = (
     _evictions("node-drain", 3, (6, "drain", 0)),
@@ -37,8 +39,12 @@ EVICTIONS = (
     _evictions("node-drain-in-rollout", 3, (4, "template", 2), (12, "drain", 0)),
     _on_demand("node-drain-in-rollout-on-demand", 3, (4, "template", 2), (12, "drain", 0)),
     _evictions("cordon-uncordon", 3, (4, "cordon", 0), (20, "uncordon", 0)),
-    _on_demand("cordon-uncordon-on-demand", 3, (4, "cordon", 0), (11, "uncordon", 0), (22, "cordon", 1), (90, "uncordon", 1)),
-    _evictions("evict", 3, (5, "evict", 0), (6, "evict", 1), (14, "evict", 1), (40, "evict", 2), (41, "evict", 0)),
+    _on_demand(
+        "cordon-uncordon-on-demand", 3, (4, "cordon", 0), (11, "uncordon", 0), (22, "cordon", 1), (90, "uncordon", 1)
+    ),
+    _evictions("evict", 3, (5, "evict", 0), (6, "evict", 1)),
+    _evictions("evict-after-changes", 3, (5, "kill", 2), *_TRIES),
+    _evictions("evict-after-uncordon", 3, (4, "cordon", 3), (5, "cordon", 0), (24, "uncordon", 0), *_TRIES),
     _on_demand("evict-on-demand", 3, (5, "evict", 0), (14, "evict", 1)),
     _evictions("node-drain-leader-dies", 3, (10, "drain", 0), (11, "leader-dies", 0), operators=2),
     _on_demand("node-drain-leader-freezes", 3, (10, "drain", 0), (18, "leader-freezes", 25), operators=2),
