@@ -16,7 +16,7 @@ from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, Stored
 from tests.prove.calls import Switchboard
 from tests.prove.collector import Collector
-from tests.prove.evictions.cluster import Cluster
+from tests.prove.evictions.cluster import PATIENCE, Cluster
 from tests.prove.evictions.scheduler import a_node
 from tests.prove.fleet.court import Court
 from tests.prove.fleet.cross_judge import CrossJudge, Place
@@ -283,8 +283,9 @@ class World:
 
     @property
     def restored_within(self) -> float:
-        """Seconds that two restores of everything take, in the slowest group."""
-        return max(2 * one.truth.end / one.truth.shape.restore for one in self._groups.values())
+        """Seconds that two restores of everything take, in the slowest group, and the turns of drained pods."""
+        restores = max(2 * one.truth.end / one.truth.shape.restore for one in self._groups.values())
+        return restores + (PATIENCE if self.cluster is not None else 0.0)
 
 
 def _names(tasks: Iterable[TaskId]) -> str:

@@ -12,6 +12,9 @@ from tests.prove.evictions.scheduler import Scheduler
 from tests.prove.fleet.played_app import PlayedApp
 from tests.prove.virtual_time import VirtualLoop
 
+PATIENCE = 1_200.0
+"""Seconds that the turns of three drained pods take at most, where evictions come in the worst order."""
+
 
 class Cluster:
     """Of a scene that has nodes."""

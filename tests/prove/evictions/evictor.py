@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tests.prove.calls import Switchboard
 from tests.prove.evictions.eviction_api import OK, EvictionApi
@@ -23,8 +23,8 @@ class Drain:
     nodes: list[int]
     began: float
     """When the first of them that is left was its turn."""
-    evicted: int = 0
-    tries: Counter[str] = field(default_factory=Counter)
+    pods: int = 1
+    """The most that were on cordoned nodes since then: on demand, each waits for the turns of the others."""
 
 
 class Evictor:
@@ -50,7 +50,7 @@ class Evictor:
             "cordon": lambda number: self._scheduler.set_unschedulable(number, is_cordoned=True),
             "uncordon": self._uncordon,
             "drain": lambda number: self._drain([number]),
-            "drain-in-turn": lambda digits: self._drain([int(digit) for digit in str(digits)]),
+            "drain-in-turn": lambda digits: self._drain([int(digit) for digit in reversed(str(digits))]),
             "evict": lambda ordinal: self._evict(*self.named(ordinal)),
         }
 
@@ -76,10 +76,11 @@ class Evictor:
             seconds = SHORT * math.ceil((self._loop.time() - drain.began) / SHORT)
             self._notes[f"drains within {seconds:g} s"] += 1
             self._board.tell(f"node-{drain.nodes[0]} is empty after {self._loop.time() - drain.began:.1f} s")
-            drain.nodes, drain.began = drain.nodes[1:], self._loop.time()
+            drain.nodes, drain.began, drain.pods = drain.nodes[1:], self._loop.time(), 1
         if not drain.nodes:
             self.drains.remove(drain)
             return
+        drain.pods = max(drain.pods, self._scheduler.drained_pods)
         for pod in pods:
             if "deletionTimestamp" not in pod["metadata"]:
                 self._evict(pod["metadata"]["namespace"], pod["metadata"]["name"])

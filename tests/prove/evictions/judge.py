@@ -5,7 +5,7 @@
    that stays. What changed too shortly before is counted, and not blamed: `SECONDS_OF_A_DRAIN` while a pod is on a
    cordoned node, else `SECONDS_AT_REST`; after a fault, so much longer as a raise may take.
 3. Two pods are never away by eviction at the same time.
-4. Without faults a drain empties each node within `EMPTY_WITHIN`.
+4. Without faults a drain empties each node within `EMPTY_WITHIN`, and as much for each other pod on a cordoned node.
 """
 
 import asyncio
@@ -182,7 +182,8 @@ class EvictionJudge:
         if not pairs:
             return None
         lost = [self._lost_by(seen, later, earlier, ordinal) for later, earlier in pairs]
-        return ", ".join(sorted(min(lost, key=len)))
+        least: set[str] = min(lost, key=len)
+        return ", ".join(sorted(least))
 
     def _lost_by(self, seen: Seen, later: Look, earlier: Look, ordinal: int) -> set[str]:
         going, at = frozenset({ordinal}), seen.statefulset_at
@@ -203,7 +204,7 @@ class DrainJudge:
         """Blame a drain that takes too long where nothing went wrong."""
         for drain in self._evictor.drains:
             seconds = self._loop.time() - drain.began
-            if not self._board.hits.total() and seconds > EMPTY_WITHIN + restores:
+            if not self._board.hits.total() and seconds > EMPTY_WITHIN * drain.pods + restores:
                 what = f"node-{drain.nodes[0]} is not empty after {seconds:.0f} s"
                 self._judge.findings.wrongs.append(f"{self._loop.time():.2f} s: evictions: {what}")
 

@@ -45,7 +45,7 @@ EVICTIONS = (
     _evictions("evict", 3, (5, "evict", 0), (6, "evict", 1)),
     _evictions("evict-after-changes", 3, (5, "kill", 2), *_TRIES),
     _evictions("evict-after-uncordon", 3, (4, "cordon", 3), (5, "cordon", 0), (24, "uncordon", 0), *_TRIES),
-    _on_demand("evict-on-demand", 3, (5, "evict", 0), (14, "evict", 1)),
+    _on_demand("evict-on-demand", 3, (5, "evict", 0), (6, "drain", 0), *_TRIES),
     _evictions("node-drain-leader-dies", 3, (10, "drain", 0), (11, "leader-dies", 0), operators=2),
     _on_demand("node-drain-leader-freezes", 3, (10, "drain", 0), (18, "leader-freezes", 25), operators=2),
     _evictions("node-drain-kill", 3, (6, "drain", 0), (8, "kill", 1), (30, "kill", 2)),

@@ -48,9 +48,14 @@ class Scheduler:
         return [pod for pod in self._kubelets.pods() if pod["spec"].get("nodeName") == name]
 
     @property
+    def drained_pods(self) -> int:
+        """How many pods are on cordoned nodes."""
+        return sum(len(self.pods_on(one["metadata"]["name"])) for one in self.nodes() if not _takes_pods(one))
+
+    @property
     def has_drained_pod(self) -> bool:
         """Whether a pod is on a cordoned node."""
-        return any(self.pods_on(one["metadata"]["name"]) for one in self.nodes() if not _takes_pods(one))
+        return self.drained_pods > 0
 
     def set_unschedulable(self, number: int, *, is_cordoned: bool) -> None:
         """Cordon a node, or uncordon it."""
