@@ -88,7 +88,7 @@ class Scheduler:
             elif self._loop.time() - since >= ROOM_AFTER:
                 self._store.put(PLURAL, a_node(len(self.nodes())))
             else:
-                self._loop.call_at(since + ROOM_AFTER, self._schedule)
+                self._loop.call_at(since + ROOM_AFTER + 0.1, self._schedule)
 
     def _node_for(self, ordinal: int) -> str | None:
         """The node with the fewest pods; of these, the one of the same number, or the first."""
