@@ -160,6 +160,9 @@ class _Disruption(OfEvidence):
         if not due:
             return self._at_rest()
         pod = due[0]
+        if self.statefulset.replicas == 1:
+            alone = Refusal(Reason.NoLearners, f"ordinal {pod.ordinal}, {pod.drain}: there is no other pod")
+            return replace(_closed(alone), drained_node=_node(due))
         case = self._case_of(pod)
         drains = pod.ordinal if self._others_run(pod) else None
         # Of two pods that are away, each could have been the copy of the other one's tasks.

@@ -2,7 +2,7 @@
 
 Nobody tells the operator which node is emptied next: somebody may cordon all nodes first, and then drain them in an
 order of his own. So a pod that may be evicted, and is not, gives its turn to the next one. Its next turn is twice as
-long, so that nodes which are cordoned for days cost few moves of tasks.
+long, so that nodes which are cordoned for days cost few moves of tasks. Once a pod has left, all turns are short again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ from streamapp.core.actions.decision import Disruptions
 from streamapp.core.facts.snapshot import EvictionTurn, Snapshot
 from streamapp.core.facts.workload import Pod
 
-FIRST = timedelta(minutes=2)
-"""Longer than the pause of `kubectl drain` between two tries, which is 5 s, and the longest back-off of others."""
+FIRST = timedelta(seconds=30)
+"""Longer than the pause of `kubectl drain` between two tries, which is 5 s, and the longest back-off of Karpenter."""
 LONGEST = timedelta(minutes=15)
 """A drain can begin in the turn of another pod, and waits for its end."""
 _NOT_YET = EvictionTurn()
@@ -41,7 +41,9 @@ def eviction_turns_after(snapshot: Snapshot, disruptions: Disruptions) -> Mappin
         disruptions: What it allows.
     """
     due = [pod for pod in snapshot.workload.pods if is_due(pod)]
-    kept = {pod.uid: snapshot.eviction_turns.get(pod.uid, _NOT_YET) for pod in due}
+    before = snapshot.eviction_turns
+    has_left = not before.keys() <= {pod.uid for pod in due}
+    kept = {pod.uid: _NOT_YET if has_left else before.get(pod.uid, _NOT_YET) for pod in due}
     evictable = disruptions.evictable
     if evictable is None or evictable.uid not in kept:
         return kept
