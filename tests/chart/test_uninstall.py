@@ -24,10 +24,10 @@ def test_it_can_be_left_out(version: int) -> None:
 
 
 def test_nodes_are_watched_only_where_that_is_set() -> None:
-    assert "ClusterRole/streamapp-operator-nodes" not in {
+    assert "ClusterRole/streamapp-operator-nodes-streamapp-system" not in {
         f"{one['kind']}/{one['metadata']['name']}" for one in render({}).of("ClusterRole")
     }
     role = render({"nodes": {"watch": True}, "watchNamespaces": ["blue"]}).one(
-        "ClusterRole", "streamapp-operator-nodes"
+        "ClusterRole", "streamapp-operator-nodes-streamapp-system"
     )
     assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}]

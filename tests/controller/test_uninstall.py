@@ -66,8 +66,8 @@ def test_each_budget_is_opened_and_the_lease_is_taken_first(how: Json, monkeypat
     lease = server.get("leases", "system", "streamapp-operator")
     assert lease is not None
     assert (code, facts(server, "words")) == (0, BudgetFacts(Budget.OPEN))
-    assert (lease["spec"]["holderIdentity"][:9], lease["spec"]["leaseTransitions"]) == ("uninstall", 4)
-    assert lease["spec"]["leaseDurationSeconds"] >= 60
+    assert (lease["spec"]["holderIdentity"][:9], lease["spec"]["leaseTransitions"]) == ("uninstall", 5)
+    assert lease["spec"]["leaseDurationSeconds"] == 15
     writes = [write.plural for write in server.writes]
     assert writes.index("leases") < writes.index("poddisruptionbudgets")
 
@@ -82,7 +82,10 @@ def test_without_a_closed_budget_the_leader_stays() -> None:
     assert server.writes == []
 
 
-def test_without_a_lease_the_budgets_are_opened_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_lease_nothing_is_opened_and_the_command_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     server = ApiServer(lambda: NOW)
     put(server, "words", allows=Budget.CLOSED)
-    assert (opened(server, monkeypatch), facts(server, "words")) == (0, BudgetFacts(Budget.OPEN))
+    assert (opened(server, monkeypatch), facts(server, "words")) == (1, BudgetFacts(Budget.CLOSED))
+    assert "Scale its Deployment to 0 replicas" in capsys.readouterr().err

@@ -164,7 +164,7 @@ def test_nothing_that_can_fail_comes_before_a_raise() -> None:
         container_ends=(an_end(),),
         workload={"budget": Budget.OPEN},
     )
-    assert decided(snapshot)[1] == ("GrantReplicas", "Evict", "CloseBudget")
+    assert decided(snapshot)[1] == ("GrantReplicas", "CloseBudget", "Evict")
 
 
 def test_a_raise_leaves_an_unreadable_record_as_it_is() -> None:

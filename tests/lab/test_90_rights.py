@@ -36,6 +36,7 @@ def granted(role: dict[str, Any]) -> set[Used]:
 def rights(kubectl: Kubectl, operator: None) -> set[Used]:  # noqa: ARG001 (it must be there)
     """Give what the chart's roles grant."""
     cluster = granted(kubectl.json("get", "clusterrole", RELEASE))
+    cluster |= granted(kubectl.json("get", "clusterrole", f"{RELEASE}-nodes-{NAMESPACE}"))
     return cluster | granted(kubectl.json("get", "role", f"{RELEASE}-lease", "--namespace", NAMESPACE))
 
 

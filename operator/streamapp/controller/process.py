@@ -169,13 +169,13 @@ class Operator:
             return None
         return NodeDrains(self.settings.node_taints, monotonic, self._on_drain)
 
-    def _on_drain(self, node: str) -> None:
-        """Queue the applications that had a pod on a node when they were last read."""
+    def _on_drain(self, nodes: frozenset[str]) -> None:
+        """Queue the applications that had a pod on one of these nodes when they were last read."""
         self.metrics.watch_events.labels(NODES.plural).inc()
         for key in [*self.applications.keys()]:
             application = self.applications.find(key)
             workload = None if application is None else application.memory.workload
-            if workload is not None and any(pod.node == node for pod in workload.pods):
+            if workload is not None and any(pod.node in nodes for pod in workload.pods):
                 self.queue.add(key)
 
     def _show_queue_and_lease(self) -> None:

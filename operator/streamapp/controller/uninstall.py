@@ -14,16 +14,22 @@ from streamapp.api.names import LEASE, OPERATOR_LABEL
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.workload import Budget
 from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient
-from streamapp.kube.client.errors import ConflictError, KubeError
+from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError
 from streamapp.kube.client.kinds import BUDGETS, Key
 from streamapp.kube.client.own_access import own_configuration
 from streamapp.kube.objects import from_json, leases
 from streamapp.kube.objects.from_json import BudgetFacts
 
-HELD_SECONDS = 120.0
-"""No replica takes the Lease for so long; if the uninstall fails, one does then, and judges the budgets anew."""
+HELD_SECONDS = 60.0
+"""No replica takes the Lease for so long, while budgets are opened."""
+LEFT_SECONDS = 15.0
+"""Nor for so long afterwards, in which Helm removes the operator. Then whoever comes next judges the budgets anew."""
 TRIES = 20
 """The leader renews the Lease every two seconds, so a write can be too late now and then."""
+WITHOUT_A_LEASE = (
+    "No budget is opened: there is no Lease to take from the operator, which would close them again. Scale its "
+    "Deployment to 0 replicas, open the budgets by hand as docs/operations.md says, and uninstall with --no-hooks."
+)
 OPEN: Json = {
     "metadata": {"annotations": {LEASE: None}},
     "spec": {
@@ -45,16 +51,21 @@ async def _open_all(settings: Settings) -> int:
         if not await closed_budgets(client, settings):
             sys.stdout.write("No budget is closed.\n")
             return 0
-        if settings.lease_namespace and await take_lease(client, Key(settings.lease_namespace, settings.lease_name)):
-            sys.stdout.write("The Lease is taken; waiting until the leader has ended.\n")
-            await asyncio.sleep(settings.lease_renew_seconds)
-        return await open_budgets(client, await closed_budgets(client, settings))
+        key = Key(settings.lease_namespace, settings.lease_name)
+        if not settings.lease_namespace or not await take_lease(client, key, HELD_SECONDS):
+            sys.stderr.write(f"{WITHOUT_A_LEASE}\n")
+            return 1
+        sys.stdout.write("The Lease is taken; waiting until the leader has ended.\n")
+        await asyncio.sleep(settings.lease_renew_seconds)
+        code = await open_budgets(client, await closed_budgets(client, settings))
+        await take_lease(client, key, LEFT_SECONDS)
+        return code
     finally:
         await client.close()
 
 
-async def take_lease(client: KubeClient, key: Key) -> bool:
-    """Take the Lease from whoever holds it; whether there is one. ConflictError if it changed at every try."""
+async def take_lease(client: KubeClient, key: Key, seconds: float) -> bool:
+    """Take the Lease for so long from whoever holds it; whether there is one. ConflictError if it changed each time."""
     holder = f"uninstall_{secrets.token_hex(4)}"
     for attempt in range(TRIES):
         lease = await leases.find(client, key)
@@ -63,7 +74,7 @@ async def take_lease(client: KubeClient, key: Key) -> bool:
         now = leases.stamp(datetime.now(UTC))
         says = leases.LeaseSpec(
             holder=holder,
-            seconds=HELD_SECONDS,
+            seconds=seconds,
             transitions=lease.says.transitions + 1,
             acquired_at=now,
             renewed_at=now,
@@ -92,6 +103,8 @@ async def open_budgets(client: KubeClient, budgets: list[Json]) -> int:
         namespace, name = live["metadata"]["namespace"], live["metadata"]["name"]
         try:
             await client.merge(BUDGETS, namespace, name, OPEN, manager=FIELD_MANAGER)
+        except NotFoundError:
+            continue
         except KubeError as error:
             code = 1
             sys.stderr.write(f"The budget {namespace}/{name} is not open: {error}\n")

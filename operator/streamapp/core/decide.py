@@ -25,6 +25,7 @@ from streamapp.core.actions import announcement, open_step
 from streamapp.core.actions.decision import (
     Announce,
     BranchResult,
+    CloseBudget,
     CompletedStep,
     Decision,
     Event,
@@ -364,6 +365,9 @@ def _made_and_withheld(draft: PlanBuilder) -> tuple[Plan, Plan]:
     if not draft.snapshot.app.dry_run:
         return plan, ()
     made = _of_a_dry_run(draft).plan_of_closing() if draft.step_progress is not None else ()
+    # An open budget rests on coverage, which goes on to change.
+    closing = (step for step in plan if isinstance(step, CloseBudget) and step.follows_coverage and step not in made)
+    made = (*made, *closing)
     return made, tuple(step for step in plan if step not in made)
 
 

@@ -14,7 +14,20 @@ from streamapp.core.facts.snapshot import EvictionTurn, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import UNSCHEDULABLE, Budget, NodeDrain
 from streamapp.core.reasons import Reason
-from tests.builders import NOW, POLICY, a_pod, a_reading, a_snapshot, ago, an_unreadable, not_running, pods, seconds
+from tests.builders import (
+    NOW,
+    POLICY,
+    a_capture,
+    a_pod,
+    a_reading,
+    a_snapshot,
+    ago,
+    an_end,
+    an_unreadable,
+    not_running,
+    pods,
+    seconds,
+)
 from tests.support import example
 
 FOLLOWS = replace(POLICY, disruption=DisruptionPolicy.WHEN_CAUGHT_UP)
@@ -247,6 +260,46 @@ def test_a_pod_that_never_runs_and_is_in_no_group_does_not_keep_its_node() -> No
 def test_without_a_source_of_copies_no_pod_may_go_and_the_condition_says_so() -> None:
     decision = decide(drained_case(2, members=BARE), replace(FOLLOWS, source=LearnerSource.NONE))
     assert condition(decision)[0] == "False"
+
+
+@pytest.mark.guarantee(2)
+def test_nothing_that_brokers_may_refuse_comes_before_a_budget_is_closed() -> None:
+    away = a_pod(1, container=not_running(id_="containerd://1"))
+    case = a_case(
+        changed={"p1": away}, observed=(a_capture(1),), container_ends=(an_end(1),), **with_budget(budget=Budget.OPEN)
+    )
+    plan = [type(step).__name__ for step in decide(case, FOLLOWS).plan]
+    assert plan[:2] == ["CloseBudget", "Evict"]
+
+
+def test_a_pod_that_is_not_ready_can_be_evicted_alone_when_it_is_covered() -> None:
+    sick = a_pod(2, drain=CORDONED, ready=False)
+    assert budget_steps(decide(a_case(changed={"p2": sick}), FOLLOWS)) == [("OpenBudget", "EvictionCovered", 2)]
+    lagging = decide(a_case(members=LAGGING, changed={"p2": sick}), FOLLOWS)
+    assert (budget_steps(lagging), condition(lagging)) == ([], ("False", "LearnersCatchingUp"))
+
+
+@pytest.mark.parametrize("rollout", [RolloutPolicy.WHEN_CAUGHT_UP, RolloutPolicy.PAUSED])
+def test_a_rollout_that_waits_for_a_pod_does_not_keep_it_on_its_node(rollout: RolloutPolicy) -> None:
+    rest = (
+        example.member(0, active=(0, 1, 2), standby=(3, 4, 5)),
+        example.member(1, active=(3, 4, 5), standby=(0, 1, 2)),
+    )
+    broken = a_pod(2, ready=False, container=not_running(), drain=CORDONED, revision="new")
+    case = a_case(members=rest, changed={"p2": broken}, statefulset={"update_revision": "new"})
+    assert budget_steps(decide(case, replace(FOLLOWS, rollout=rollout))) == [("OpenBudget", "EvictionOfIdlePod", 2)]
+
+
+def test_a_dry_run_closes_what_is_no_longer_covered_and_opens_nothing() -> None:
+    dry = {"app": {"dry_run": True}}
+    closed = decide(a_case(members=LAGGING, **dry, **with_budget(budget=Budget.OPEN)), FOLLOWS)
+    assert [type(step) for step in closed.plan] == [CloseBudget]
+    assert decide(a_case(**dry), FOLLOWS).plan == ()
+
+
+def test_a_budget_is_left_open_by_a_streamapp_that_is_deleted() -> None:
+    (step,) = budget_steps(decide(a_case(app={"deleting": True}), FOLLOWS))
+    assert (step[0], step[2]) == ("OpenBudget", None)
 
 
 # Turns.

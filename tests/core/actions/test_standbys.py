@@ -5,15 +5,23 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import Decision, GrantReplicas, RestartPod, SetStandbys, WriteHoldRecord
+from streamapp.core.actions.decision import (
+    Decision,
+    GrantReplicas,
+    OpenBudget,
+    RestartPod,
+    SetStandbys,
+    WriteHoldRecord,
+)
 from streamapp.core.decide import decide
 from streamapp.core.facts.agent_reports import AgentsSeen, AsideKind, AssignorInactive
 from streamapp.core.facts.group import Member, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RaiseState
-from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.workload import UNSCHEDULABLE, Budget, NodeDrain
 from streamapp.core.reasons import Reason
-from tests.builders import a_capture, a_hold, a_snapshot, a_step, ago
+from tests.builders import a_capture, a_hold, a_pod, a_snapshot, a_step, ago, pods
 from tests.support import example
 from tests.support.streams import streams_group, streams_reading
 
@@ -219,3 +227,16 @@ def test_a_rollout_asks_for_standbys_before_it_restarts_a_pod() -> None:
     assert on_record(bare) == replace(RAISED, at=example.NOW)
     there = decide(a_rollout(SPREAD, StandbySetting(1, is_set=True), SEEN), POLICY)
     assert (restarts(there), written(there)) == ([2], [])
+
+
+@pytest.mark.guarantee(1)
+def test_while_a_pod_may_be_evicted_the_standbys_that_this_rests_on_stay() -> None:
+    policy = replace(POLICY, disruption=DisruptionPolicy.WHEN_CAUGHT_UP)
+    left = a_pod(2, drain=NodeDrain("blue", UNSCHEDULABLE))
+    workload = {"pods": pods(3, p2=left), "budget": Budget.CLOSED, "budget_lease": 0, "sees_nodes": True}
+    case = a_case(SPREAD, StandbySetting(1, is_set=True), SEEN, is_held=False, workload=workload)
+    decision = decide(case, policy)
+    assert [step.evictable for step in decision.plan if isinstance(step, OpenBudget)] == [2]
+    assert (written(decision), on_record(decision)) == ([], SEEN)
+    nobody_leaves = replace(case, workload=replace(case.workload, pods=pods(3)))
+    assert written(decide(nobody_leaves, policy)) == [None]

@@ -5,7 +5,6 @@ Nothing is removed by it. A pod on such a node is drained if its StreamApp says 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from streamapp.controller.reconcile.shared_watch import SharedWatch
 from streamapp.controller.reconcile.workqueue import Pauses
@@ -20,13 +19,15 @@ from streamapp.kube.objects.trimmed import TRIMS
 class NodeDrains:
     """The nodes that must be drained."""
 
-    def __init__(self, taints: Sequence[str], monotonic: Callable[[], float], changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, taints: Sequence[str], monotonic: Callable[[], float], changed: Callable[[frozenset[str]], None]
+    ) -> None:
         """Know nothing yet.
 
         Args:
             taints: Keys of the taints of nodes that go.
             monotonic: Seconds of a clock that nobody sets.
-            changed: Told the name of a node that must be drained, or is not any more.
+            changed: Told the names of nodes that must be drained since, or need not be any more.
         """
         self._taints = frozenset(taints)
         self._changed = changed
@@ -60,6 +61,6 @@ class NodeDrains:
             drain = None if node is None else drain_of(node, self._taints)
             others = {other: known for other, known in before.items() if other != name}
             self._drains = others if drain is None else {**others, name: drain}
-        for name in dict.fromkeys(chain(before, self._drains)):
-            if before.get(name) != self._drains.get(name):
-                self._changed(name)
+        names = frozenset(name for name in {*before, *self._drains} if before.get(name) != self._drains.get(name))
+        if names:
+            self._changed(names)

@@ -23,10 +23,13 @@ from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource
 from streamapp.core.facts.workload import Budget, Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
+from streamapp.core.gates.drain_gates import learners_have_room
 from streamapp.core.gates.evaluate import Approval, evaluate, still_covered, takes_nothing_away
 from streamapp.core.gates.safety_gates import the_other_pods_are_ready
 from streamapp.core.reasons import Reason
 
+_WAITS_FOR_OTHERS = {Reason.RolloutPaused, Reason.RolloutPodNotRunning, Reason.FirstRestartUncovered}
+"""A rollout that waits for a user, or for a pod that perhaps cannot run on its node."""
 READING_AGE = timedelta(seconds=60)
 """A budget that is open stays so on a reading that is no older."""
 
@@ -64,6 +67,9 @@ def disruptions_now(evidence: Evidence, around: Around) -> Disruptions:
         reason = Reason.StepOpen if is_closed else Reason.OneAtATime
         allows = Budget.CLOSED if is_closed else Budget.OPEN
         return Disruptions(allows=allows, reason=reason, follows_coverage=False)
+    down = _pod_that_is_down(evidence, around)
+    if down is not None:
+        return _open_for(down, Reason.EvictionOfIdlePod)
     busy = _busy_with(around)
     if busy is not None or statefulset is None:
         refused = busy or Refusal(Reason.StatefulSetMissing)
@@ -107,7 +113,12 @@ def _without_coverage(evidence: Evidence, wanted: Disruptions, around: Around) -
 
 
 def _follows_coverage(evidence: Evidence) -> bool:
-    """By the policy; with an invalid spec, which tells no policy, by what the budget was written for."""
+    """By the policy; with an invalid spec, which tells no policy, by what the budget was written for.
+
+    Not while the StreamApp is being deleted: the budget may stay there for ever, if its deletion leaves orphans.
+    """
+    if evidence.snapshot.app.deleting:
+        return False
     if evidence.snapshot.app.fault is not None:
         return evidence.snapshot.workload.budget_lease is not None
     return evidence.policy.disruption is DisruptionPolicy.WHEN_CAUGHT_UP
@@ -122,8 +133,7 @@ def _busy_with(around: Around) -> Refusal | None:
         return Refusal(outcome.reason, f"The scale-down goes first: {outcome.detail}".removesuffix(": "))
     if outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return Refusal(outcome.reason, outcome.detail)
-    is_paused = isinstance(rollout, Refusal) and rollout.reason is Reason.RolloutPaused
-    if rollout is not None and not is_paused:
+    if rollout is not None and rollout.reason not in _WAITS_FOR_OTHERS:
         detail = rollout.detail if isinstance(rollout, Refusal) else f"ordinal {rollout.pod.ordinal}"
         return Refusal(rollout.reason, f"The rollout goes first: {detail}".removesuffix(": "))
     return None
@@ -138,18 +148,10 @@ class _Disruption(OfEvidence):
     latest: GroupReading
 
     def allowed(self) -> Disruptions:
-        due = in_turn(self.snapshot.eviction_turns, self._due())
-        down = next((pod for pod in due if not pod.is_running and takes_nothing_away(self._case_of(pod))), None)
-        if down is not None:
-            return self._open_for(down, Reason.EvictionOfIdlePod)
+        due = in_turn(self.snapshot.eviction_turns, _due(self.evidence))
         if self._is_one_by_one():
             return self._for_one(due)
         return self._for_any(due)
-
-    def _due(self) -> tuple[Pod, ...]:
-        """Pods whose node must be drained."""
-        pods = self.snapshot.workload.pods
-        return tuple(pod for pod in pods if is_due(pod))
 
     def _is_one_by_one(self) -> bool:
         """Whether a pod can be covered only when it is known which one goes."""
@@ -159,7 +161,8 @@ class _Disruption(OfEvidence):
     def _for_one(self, due: tuple[Pod, ...]) -> Disruptions:
         if not due:
             return self._at_rest()
-        pod = due[0]
+        with_room = (pod for pod in due if learners_have_room(self._case_of(pod)) is None)
+        pod = next(with_room, due[0])
         if self.statefulset.replicas == 1:
             alone = Refusal(Reason.NoLearners, f"ordinal {pod.ordinal}, {pod.drain}: there is no other pod")
             return replace(_closed(alone), drained_node=_node(due))
@@ -170,7 +173,7 @@ class _Disruption(OfEvidence):
         if refused is not None:
             refused = or_waits_for_place(self.evidence, refused)
         if refused is None:
-            return replace(self._open_for(pod, Reason.EvictionCovered), drains=drains)
+            return replace(_open_for(pod, Reason.EvictionCovered), drains=drains)
         detail = f"ordinal {pod.ordinal}, {pod.drain}: {refused.detail}".removesuffix(": ")
         closed = _closed(replace(refused, detail=detail))
         return replace(closed, drains=drains, waits_for=refused, drained_node=_node(due))
@@ -185,7 +188,10 @@ class _Disruption(OfEvidence):
         ordinals = tuple(Ordinal(number) for number in range(self.statefulset.replicas - 1, -1, -1))
         candidate = RemovalCandidate(RemovalKind.ANY_ONE, ordinals)
         case = input_now(self.evidence, candidate, self.latest)
-        refused = self._missing_pod() or self._uncovered(case, is_open_for=None)
+        missing = self._missing()
+        if len(missing) == 1 and missing[0] in {pod.ordinal for pod in due}:
+            return self._for_sick(next(pod for pod in due if pod.ordinal == missing[0]))
+        refused = self._pod_that_is_missing() or self._uncovered(case, is_open_for=None)
         if refused is None:
             return Disruptions(allows=Budget.OPEN, reason=Reason.EveryTaskCovered)
         if due:
@@ -200,10 +206,20 @@ class _Disruption(OfEvidence):
         sees = self.snapshot.workload.sees_nodes
         return _closed(Refusal(Reason.NoDrainedNode if sees else Reason.NodesUnwatched, needs_rebalance=False))
 
-    def _missing_pod(self) -> Refusal | None:
+    def _for_sick(self, pod: Pod) -> Disruptions:
+        """The only pod that is not ready: what ails it may be the node that must be drained."""
+        refused = self._uncovered(self._case_of(pod), is_open_for=pod)
+        if refused is None:
+            return _open_for(pod, Reason.EvictionCovered)
+        return replace(_closed(refused), waits_for=refused, drained_node=_node((pod,)))
+
+    def _missing(self) -> list[int]:
         pods = self.snapshot.workload.pods
         well = {pod.ordinal for pod in pods if pod.ready and pod.is_running}
-        missing = [number for number in range(self.statefulset.replicas) if number not in well]
+        return [number for number in range(self.statefulset.replicas) if number not in well]
+
+    def _pod_that_is_missing(self) -> Refusal | None:
+        missing = self._missing()
         return Refusal(Reason.PodsNotReady, f"ordinal {first_few(missing)}", needs_rebalance=False) if missing else None
 
     def _uncovered(self, case: GateInput, *, is_open_for: Pod | None) -> Refusal | None:
@@ -217,12 +233,31 @@ class _Disruption(OfEvidence):
         verdict = evaluate(self.evidence, case.candidate)
         return None if isinstance(verdict, Approval) else verdict
 
-    def _open_for(self, pod: Pod, reason: Reason) -> Disruptions:
-        detail = f"ordinal {pod.ordinal}, {pod.drain}"
-        return Disruptions(allows=Budget.OPEN_FOR_ONE, reason=reason, detail=detail, evictable=pod)
-
     def _case_of(self, pod: Pod) -> GateInput:
         return input_now(self.evidence, RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,)), self.latest)
+
+
+def _due(evidence: Evidence) -> tuple[Pod, ...]:
+    """Pods whose node must be drained."""
+    return tuple(pod for pod in evidence.snapshot.workload.pods if is_due(pod))
+
+
+def _pod_that_is_down(evidence: Evidence, around: Around) -> Pod | None:
+    """A pod that does not run and has nobody in the group, whatever else goes on but a step: it may need another node.
+
+    A rollout can wait for it, and it for its node.
+    """
+    latest = evidence.snapshot.latest
+    if latest is None or around.takes_pods or around.step_progress is not None or evidence.snapshot.app.fault:
+        return None
+    down = (pod for pod in _due(evidence) if not pod.is_running)
+    cases = ((pod, input_now(evidence, RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,)), latest)) for pod in down)
+    return next((pod for pod, case in cases if takes_nothing_away(case)), None)
+
+
+def _open_for(pod: Pod, reason: Reason) -> Disruptions:
+    detail = f"ordinal {pod.ordinal}, {pod.drain}"
+    return Disruptions(allows=Budget.OPEN_FOR_ONE, reason=reason, detail=detail, evictable=pod)
 
 
 def _node(due: tuple[Pod, ...]) -> str:

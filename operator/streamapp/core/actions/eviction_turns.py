@@ -45,6 +45,7 @@ def eviction_turns_after(snapshot: Snapshot, disruptions: Disruptions) -> Mappin
     has_left = not before.keys() <= {pod.uid for pod in due}
     kept = {pod.uid: _NOT_YET if has_left else before.get(pod.uid, _NOT_YET) for pod in due}
     evictable = disruptions.evictable
+    kept = {uid: turn if _is(evictable, uid) else replace(turn, allowed_since=None) for uid, turn in kept.items()}
     if evictable is None or evictable.uid not in kept:
         return kept
     turn = kept[evictable.uid]
@@ -53,6 +54,10 @@ def eviction_turns_after(snapshot: Snapshot, disruptions: Disruptions) -> Mappin
     elif len(kept) > 1 and snapshot.now - turn.allowed_since >= _length(turn):
         kept[evictable.uid] = EvictionTurn(passed=turn.passed + 1)
     return kept
+
+
+def _is(evictable: Pod | None, uid: str) -> bool:
+    return evictable is not None and evictable.uid == uid
 
 
 def is_due(pod: Pod) -> bool:

@@ -13,6 +13,7 @@ from streamapp.core.actions import beside, standbys
 from streamapp.core.actions.announcement import Leaving, announcement
 from streamapp.core.actions.decision import (
     BranchResult,
+    CloseBudget,
     CreateStatefulSet,
     Disruptions,
     Event,
@@ -37,7 +38,7 @@ from streamapp.core.evidence.failing_pods import expired_pods
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.workload import StatefulSet
+from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.convergence import Convergence, estimate
 from streamapp.core.reasons import Reason
 
@@ -71,10 +72,13 @@ class PlanBuilder(OfEvidence):
             *self._evictions(statefulset, everywhere=True),
             *beside.probe_members(self.evidence),
             *beside.new_process_ids(self.evidence),
-            *self._budget(),
         )
-        # Nothing that may fail comes before a raise.
-        ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
+        # Nothing that may fail comes before a raise, and no call to brokers before a budget is closed.
+        closing, opening = self._budget_to_close(), self._budget_to_open()
+        if self.outcome.verdict is Verdict.GROW:
+            ordered = (*main, *closing, *others, *opening)
+        else:
+            ordered = (*closing, *others, *opening, *main)
         return (*ordered, *self._standbys.steps, *self._told(main), *self._rebalance(main))
 
     def plan_of_closing(self) -> Plan:
@@ -83,8 +87,9 @@ class PlanBuilder(OfEvidence):
         if statefulset is None or not statefulset.is_ours:
             return ()
         return (
+            *self._budget_to_close(),
             *self._evictions(statefulset, everywhere=False),
-            *self._budget(),
+            *self._budget_to_open(),
             *self._record_write(statefulset),
             *self._closing_rebalance(),
         )
@@ -170,6 +175,12 @@ class PlanBuilder(OfEvidence):
     def _budget(self) -> Plan:
         return budget_step(self.evidence, self.disruptions, self.around)
 
+    def _budget_to_close(self) -> Plan:
+        return tuple(step for step in self._budget() if isinstance(step, CloseBudget))
+
+    def _budget_to_open(self) -> Plan:
+        return tuple(step for step in self._budget() if isinstance(step, OpenBudget))
+
     def _template_write(self, statefulset: StatefulSet) -> Plan:
         """What another writer changed, at once; a new template not while a step is open, unless it is slow."""
         fence = Fence(statefulset.uid, statefulset.resource_version)
@@ -217,11 +228,14 @@ class PlanBuilder(OfEvidence):
         is_idle = self.snapshot.app.dry_run or self.outcome.verdict is Verdict.STALLED
         wanted = standbys.Wanted(
             for_hold=self.outcome if self._is_held else None,
-            for_rollout=(self.rollout or self.disruptions.waits_for)
-            if self.outcome.verdict is not Verdict.PAUSED
-            else None,
+            for_rollout=None if self.outcome.verdict is Verdict.PAUSED else self._restart_or_eviction,
         )
         return standbys.unchanged(self.evidence) if is_idle else standbys.standbys_now(self.evidence, wanted)
+
+    @property
+    def _restart_or_eviction(self) -> Restart | Refusal | Pod | None:
+        """The next restart or eviction, or what it waits for: an eviction rests on the copies until it has come."""
+        return self.rollout or self.disruptions.waits_for or self.disruptions.evictable
 
     @property
     def _is_held(self) -> bool:

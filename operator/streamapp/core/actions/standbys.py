@@ -17,6 +17,7 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RaiseState
 from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, RolloutPolicy
+from streamapp.core.facts.workload import Pod
 from streamapp.core.gates.drain_gates import budget_used
 from streamapp.core.reasons import Reason
 
@@ -35,8 +36,8 @@ class Wanted:
 
     for_hold: BranchResult | None
     """The branch, while a hold goes on."""
-    for_rollout: Restart | Refusal | None
-    """The next restart, or what it or the eviction of a pod from its node waits for."""
+    for_rollout: Restart | Refusal | Pod | None
+    """The next restart, the pod that may be evicted from its node, or what one of them waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,20 +143,21 @@ class CopyMap:
 
     def with_one_place(self, limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that run, or have a caught-up copy, on fewer than two pods; in the order of their IDs."""
-        places = ((task, self._places(task, limit)) for task in self.task_set.stateful)
-        return tuple(self._second_place(task, found, limit) for task, found in places if len(found) < 2)
+        waits = (self._second_place(task, limit) for task in self.task_set.stateful)
+        return tuple(wait for wait in waits if wait is not None)
 
-    def _places(self, task: TaskFacts, limit: int) -> frozenset[Ordinal]:
-        """The pods on which a task runs or has a caught-up copy."""
-        if task.id in self._lagging_standbys(limit)[1]:
-            return frozenset(copy.ordinal for copy in self.copies(task) if is_caught_up(copy.lag, limit))
-        standbys = (holder[0] for holder in self._standby_on.get(task.id, ()))
-        return frozenset((*self._running_on.get(task.id, ()), *standbys))
-
-    def _second_place(self, task: TaskFacts, places: frozenset[Ordinal], limit: int) -> TaskWait:
+    def _second_place(self, task: TaskFacts, limit: int) -> TaskWait | None:
         """What is missing until another pod could take over, too."""
-        wait = self._wait(task, lambda ordinal: ordinal not in places, limit)
-        return wait or TaskWait(task.id, Reason.NoLearners, None, self._whole(task))
+        if task.id not in self._lagging_standbys(limit)[1]:
+            standbys = (holder[0] for holder in self._standby_on.get(task.id, ()))
+            places = {*self._running_on.get(task.id, ()), *standbys}
+            return None if len(places) >= 2 else self._without_copy(task, lambda ordinal: ordinal not in places)
+        copies = self.copies(task)
+        places = {copy.ordinal for copy in copies if is_caught_up(copy.lag, limit)}
+        if len(places) >= 2:
+            return None
+        best = next((copy for copy in copies if copy.ordinal not in places), None)
+        return self._without_copy(task, lambda _: True) if best is None else self._lagging(task, best, limit)
 
     def cold_moves(self, moves: Mapping[TaskId, Collection[Ordinal | None]], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that would get a pod without a caught-up copy, in the order of their IDs.
