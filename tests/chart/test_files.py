@@ -91,6 +91,7 @@ def test_every_setting_of_the_operator_is_a_value() -> None:
         *("seed_image", "agent_image", "agent_key_file"),
         *("cluster_name", "record_bytes", "record_age_seconds", "record_close_seconds", "record_close_bytes"),
         *("record_bootstrap", "record_topic", "allowed_brokers", "application_ids", "restores_per_cluster"),
+        *("watch_nodes", "node_taints"),
     }
     fixed = {"port", "api_port", "record_folder", "record_config_folder"}
     assert snake | own_values | fixed == set(Settings.__slots__)

@@ -146,6 +146,7 @@ REPORTS = "it only reports, and no guarantee rests on it"
 CLOSES = "it closes a step, and no guarantee breaks in the scenes if that is early"
 UNTRIED = "no scene is made for it yet"
 STREAMS = "the world has no group of the streams protocol"
+EVICTIONS = "the mutants of evictions take the whole judgement away (tests/prove/evictions/mutants.py)"
 ORDER = "the order of the branches in `decide` asks about the step before"
 
 LEDGER: Mapping[Named, Entry] = {
@@ -197,6 +198,11 @@ LEDGER: Mapping[Named, Entry] = {
     ("COVERAGE_GATES", "end_offsets_were_read"): Entry("behind", moments=True),
     ("COVERAGE_GATES", "every_stateful_task_is_covered"): Entry("behind"),
     ("COVERAGE_GATES", "brokers_choose_caught_up_copies"): Entry(why=STREAMS),
+    ("TWO_PLACES_GATES", "topology_is_known"): Entry(why=EVICTIONS),
+    ("TWO_PLACES_GATES", "tasks_move_to_caught_up_copies"): Entry(why=EVICTIONS),
+    ("TWO_PLACES_GATES", "positions_are_known"): Entry(why=EVICTIONS),
+    ("TWO_PLACES_GATES", "end_offsets_were_read"): Entry(why=EVICTIONS),
+    ("TWO_PLACES_GATES", "every_stateful_task_has_two_places"): Entry(why=EVICTIONS),
     ("LEARNER_GATES", "topology_is_known"): Entry("drain-rollout seed=1 kafka:1:refused", moments=True),
     ("LEARNER_GATES", "tasks_move_to_caught_up_copies"): Entry("drain-rollout seed=1 kafka:1:refused", moments=True),
     ("LEARNER_GATES", "learners_have_room"): Entry(why=NEVER),

@@ -25,7 +25,7 @@ def _does_not_close() -> Iterator[Any]:
     """What is open needs no word at all."""
     yield patch.object(disruption, "still_covered", lambda case, age: None)
     yield patch.object(disruption, "the_other_pods_are_ready", lambda case: None)
-    yield patch.object(disruption._Disruption, "_missing_pod", lambda self: None)
+    yield patch.object(disruption._Disruption, "_missing", lambda self: [])
 
 
 def _no_fence_of_budgets() -> Iterator[Any]:
