@@ -11,7 +11,7 @@ from tests.lab.plugin import refusal
 FOLLOWS = {"disruption": {"policy": "WhenCaughtUp"}}
 IMAGES = ("kafka", "counter", "seed", "agent")
 """Of the pods that can be scheduled on a second node."""
-SECONDS_OF_A_DRAIN = 240
+SECONDS_OF_A_DRAIN = 300
 
 
 def nodes_of(one: ObservedApp) -> dict[int, str]:
@@ -20,10 +20,16 @@ def nodes_of(one: ObservedApp) -> dict[int, str]:
     return dict(sorted(pods.items()))
 
 
-def drain(kubectl: Kubectl, name: str, *options: str) -> None:
-    """Cordon a node and evict the pods of StreamApps, as an administrator does."""
-    those = ("--pod-selector=streamapp.dev/app", "--ignore-daemonsets", "--delete-emptydir-data")
-    kubectl.run("drain", name, *those, f"--timeout={SECONDS_OF_A_DRAIN}s", *options, timeout_seconds=300)
+def drain(kubectl: Kubectl, name: str, selector: str = "streamapp.dev/app") -> None:
+    """Cordon a node and evict the pods of StreamApps, or of one of them, as an administrator does."""
+    those = (f"--pod-selector={selector}", "--ignore-daemonsets", "--delete-emptydir-data")
+    kubectl.run("drain", name, *those, f"--timeout={SECONDS_OF_A_DRAIN}s", timeout_seconds=SECONDS_OF_A_DRAIN + 30)
+
+
+def pods_of(one: ObservedApp) -> str:
+    """Select the pods of one application that has converged, whatever its name."""
+    (revision,) = {pod["metadata"]["labels"]["controller-revision-hash"] for pod in one.app.pods()}
+    return f"controller-revision-hash={revision}"
 
 
 @contextmanager

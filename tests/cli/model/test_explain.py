@@ -8,10 +8,11 @@ import pytest
 from streamapp.cli.model.explain import Question, explain
 from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, ScalingPolicy
 from streamapp.core.facts.tasks import TopologyUnknown
+from streamapp.core.facts.workload import UNSCHEDULABLE, NodeDrain
 from streamapp.core.reasons import Reason
-from tests.builders import NOW, a_pod, a_record, a_snapshot, a_step, a_wish, an_unreadable, seconds
+from tests.builders import NOW, a_pod, a_record, a_snapshot, a_step, a_wish, an_unreadable, pods, seconds
 from tests.cli.showing import Json, a_resource, one_line, screen
 from tests.cli.states import every_cell
 from tests.statuses import answer, held_status
@@ -27,6 +28,15 @@ OVERRIDE = (
 CALL_OFF = (
     "To cancel the scale-down, unless an autoscaler sets its number again: `kubectl streamapp scale wordcount "
     "--namespace demo 3`"
+)
+
+
+FOLLOWS = ScalingPolicy(disruption=DisruptionPolicy.WHEN_CAUGHT_UP)
+DRAINED = a_snapshot(
+    desired=3,
+    record=None,
+    members=example.members(3, standbys=False),
+    workload={"pods": pods(3, p1=a_pod(1, drain=NodeDrain("blue", UNSCHEDULABLE))), "budget_lease": 0},
 )
 
 
@@ -179,8 +189,12 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
             a_resource(answer(a_snapshot(desired=3, record=None, members=example.members(3, lag=50_000)))),
             "The state ends once the group is stable, every task runs, every copy is caught up and every pod is ready.",
         ),
+        (
+            a_resource(answer(DRAINED, policy=FOLLOWS)),
+            "It ends when the pods have left the node, or the node is uncordoned.",
+        ),
     ],
-    ids=["held by the user", "zero", "given up", "growing", "a step", "converging"],
+    ids=["held by the user", "zero", "given up", "growing", "a step", "converging", "a drain"],
 )
 def test_what_ends_a_state(resource: Json, ends: str) -> None:
     assert answers(resource)[Question.ENDS][0] == ends

@@ -22,6 +22,7 @@ from streamapp.core.actions.decision import Answer
 from streamapp.core.facts.policy import LearnerSource, OnTimeout
 from streamapp.core.reason_row import NO_ACTION
 from streamapp.core.reasons import Reason
+from streamapp.core.status.conditions import DRAIN_OF_NODE
 
 _MOST_NAMED = 5
 _OF_A_STEP = "The change ends once the pod is gone, its members have left the group, and every task runs again."
@@ -221,6 +222,9 @@ def _ends(view: AppView) -> Iterator[str]:
 
 
 def _end_of_the_change(view: AppView, reason: Reason | None) -> str:
+    condition = view.main_condition
+    if condition is not None and DRAIN_OF_NODE in condition.message:
+        return "It ends when the pods have left the node, or the node is uncordoned."
     if reason is not None and reason.row.change_ends:
         return reason.row.change_ends
     if view.status.scale_down is not None:

@@ -25,6 +25,9 @@ from streamapp.core.gates.safety_gates import brokers_answered, identity_holds, 
 from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age
 
+DRAIN_OF_NODE = "The drain of node"
+"""How the message begins of a change in progress that is the drain of a node."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFacts(OfEvidence):
@@ -120,7 +123,7 @@ def _reconciling(findings: DecisionFacts) -> Condition:
             return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
         drain = findings.disruptions
         if drain.drained_node and drain.waits_for is not None:
-            told = f"The drain of node {drain.drained_node} is waiting. {drain.detail}".rstrip()
+            told = f"{DRAIN_OF_NODE} {drain.drained_node} is waiting. {drain.detail}".rstrip()
             return _condition("Reconciling", Answer.TRUE, drain.reason, told)
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
 
