@@ -1,9 +1,9 @@
 """What the Eviction API may take now: what the PodDisruptionBudget is to allow, and which pod is drained for its node.
 
 Under `disruption.policy: WhenCaughtUp` the budget follows coverage. Where each task has standbys, it opens for any one
-pod while every task has two places. Where learners come on demand, it opens for one pod: the next one whose node is to
-be left, when its tasks are elsewhere. It opens on the word of two readings, as a removal does. It closes as soon as the
-newest reading does not say so any more. Called by `decide`; nothing here takes a pod.
+pod while every task has two places. Where learners come on demand, it opens for one pod: the next one whose node must
+be drained, when its tasks are elsewhere. It opens on the word of two readings, as a removal does. It closes as soon as
+the newest reading does not say so any more. Called by `decide`; nothing here takes a pod.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource
 from streamapp.core.facts.workload import Budget, Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import GateInput, input_now
+from streamapp.core.gates.case import GateInput, input_now, input_of_restart
 from streamapp.core.gates.drain_gates import learners_have_room
 from streamapp.core.gates.evaluate import Approval, evaluate, still_covered, takes_nothing_away
 from streamapp.core.gates.safety_gates import the_other_pods_are_ready
@@ -191,7 +191,12 @@ class _Disruption(OfEvidence):
         missing = self._missing()
         if len(missing) == 1 and missing[0] in {pod.ordinal for pod in due}:
             return self._for_sick(next(pod for pod in due if pod.ordinal == missing[0]))
-        refused = self._pod_that_is_missing() or self._uncovered(case, is_open_for=None)
+        if missing:
+            refused: Refusal | None = Refusal(
+                Reason.PodsNotReady, f"ordinal {first_few(missing)}", needs_rebalance=False
+            )
+        else:
+            refused = self._uncovered(case, is_open_for=None)
         if refused is None:
             return Disruptions(allows=Budget.OPEN, reason=Reason.EveryTaskCovered)
         if due:
@@ -218,10 +223,6 @@ class _Disruption(OfEvidence):
         well = {pod.ordinal for pod in pods if pod.ready and pod.is_running}
         return [number for number in range(self.statefulset.replicas) if number not in well]
 
-    def _pod_that_is_missing(self) -> Refusal | None:
-        missing = self._missing()
-        return Refusal(Reason.PodsNotReady, f"ordinal {first_few(missing)}", needs_rebalance=False) if missing else None
-
     def _uncovered(self, case: GateInput, *, is_open_for: Pod | None) -> Refusal | None:
         """Why what the case is about cannot be evicted: what is open already needs only the newest word."""
         workload = self.snapshot.workload
@@ -234,7 +235,7 @@ class _Disruption(OfEvidence):
         return None if isinstance(verdict, Approval) else verdict
 
     def _case_of(self, pod: Pod) -> GateInput:
-        return input_now(self.evidence, RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,)), self.latest)
+        return input_of_restart(self.evidence, pod, self.latest)
 
 
 def _due(evidence: Evidence) -> tuple[Pod, ...]:
@@ -251,8 +252,7 @@ def _pod_that_is_down(evidence: Evidence, around: Around) -> Pod | None:
     if latest is None or around.takes_pods or around.step_progress is not None or evidence.snapshot.app.fault:
         return None
     down = (pod for pod in _due(evidence) if not pod.is_running)
-    cases = ((pod, input_now(evidence, RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,)), latest)) for pod in down)
-    return next((pod for pod, case in cases if takes_nothing_away(case)), None)
+    return next((pod for pod in down if takes_nothing_away(input_of_restart(evidence, pod, latest))), None)
 
 
 def _open_for(pod: Pod, reason: Reason) -> Disruptions:

@@ -6,7 +6,7 @@ long, so that nodes which are cordoned for days cost few moves of tasks. Once a 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from streamapp.core.actions.decision import Disruptions
@@ -20,17 +20,9 @@ LONGEST = timedelta(minutes=15)
 _NOT_YET = EvictionTurn()
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    turns: Mapping[str, EvictionTurn]
-
-    def __call__(self, pod: Pod) -> tuple[int, int]:
-        return self.turns.get(pod.uid, _NOT_YET).passed, -pod.ordinal
-
-
 def in_turn(turns: Mapping[str, EvictionTurn], due: Sequence[Pod]) -> tuple[Pod, ...]:
     """Sort the pods: whoever gave up the fewest turns comes first, then the highest ordinal."""
-    return tuple(sorted(due, key=_Order(turns)))
+    return tuple(sorted(due, key=lambda pod: (turns.get(pod.uid, _NOT_YET).passed, -pod.ordinal)))
 
 
 def eviction_turns_after(snapshot: Snapshot, disruptions: Disruptions) -> Mapping[str, EvictionTurn]:

@@ -129,7 +129,7 @@ class PlanBuilder(OfEvidence):
             news.append(Event(Reason.StatefulSetChanged, statefulset.drift))
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
         news.extend(self._standbys.events)
-        if any(isinstance(step, OpenBudget) and step.evictable is not None for step in self._budget()):
+        if any(isinstance(step, OpenBudget) and step.evictable is not None for step in self._budget):
             news.append(Event(self.disruptions.reason, self.disruptions.detail))
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
             news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
@@ -172,14 +172,15 @@ class PlanBuilder(OfEvidence):
         """What evictions must not disturb."""
         return Around(outcome=self.outcome, step_progress=self.step_progress, rollout=self.rollout)
 
+    @cached_property
     def _budget(self) -> Plan:
         return budget_step(self.evidence, self.disruptions, self.around)
 
     def _budget_to_close(self) -> Plan:
-        return tuple(step for step in self._budget() if isinstance(step, CloseBudget))
+        return tuple(step for step in self._budget if isinstance(step, CloseBudget))
 
     def _budget_to_open(self) -> Plan:
-        return tuple(step for step in self._budget() if isinstance(step, OpenBudget))
+        return tuple(step for step in self._budget if isinstance(step, OpenBudget))
 
     def _template_write(self, statefulset: StatefulSet) -> Plan:
         """What another writer changed, at once; a new template not while a step is open, unless it is slow."""
@@ -198,9 +199,13 @@ class PlanBuilder(OfEvidence):
         )
         return () if takes else self._announcement()
 
+    @property
+    def leaving(self) -> Leaving:
+        """The pods that this decision has drained."""
+        return Leaving(from_ordinal=self.outcome.drained, restart=self.drains)
+
     def _announcement(self) -> Plan:
-        leaving = Leaving(from_ordinal=self.outcome.drained, restart=self.drains)
-        told = announcement(self.evidence, leaving)
+        told = announcement(self.evidence, self.leaving)
         return () if told is None else (told,)
 
     def _record_write(self, statefulset: StatefulSet) -> Plan:

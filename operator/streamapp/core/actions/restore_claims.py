@@ -28,14 +28,13 @@ def restore_claim(draft: PlanBuilder) -> RestoreClaim:
         return NO_CLAIM
     refusal = draft.rollout if isinstance(draft.rollout, Refusal) else draft.disruptions.waits_for
     waits = draft.outcome.waits or (() if refusal is None else refusal.waits)
-    leaving = Leaving(from_ordinal=draft.outcome.drained, restart=draft.drains)
     need = _of_raised_standbys(draft, refusal)
     if need is RestoreNeed.NONE:
-        need = _of_a_drain(draft.evidence, leaving)
+        need = _of_a_drain(draft.evidence, draft.leaving)
     if need is RestoreNeed.NONE:
         return NO_CLAIM
     return RestoreClaim(
-        need=need, leaving=wanted_to_leave(draft.evidence, leaving), records_to_go=_records_to_go(waits)
+        need=need, leaving=wanted_to_leave(draft.evidence, draft.leaving), records_to_go=_records_to_go(waits)
     )
 
 

@@ -15,8 +15,7 @@ from streamapp.core.facts.group import GroupReading, StandbySetting
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.facts.workload import Pod, StatefulSet
-from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import GateInput, input_now
+from streamapp.core.gates.case import GateInput, input_of_restart
 from streamapp.core.gates.chains import REPLACEMENT_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate, takes_nothing_away
@@ -294,5 +293,4 @@ class _Rollout(OfEvidence):
         return tuple(pod for pod in self.snapshot.workload.pods if pod.ordinal < self.statefulset.replicas)
 
     def _case(self, pod: Pod) -> GateInput:
-        candidate = RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,))
-        return input_now(self.evidence, candidate, self.latest)
+        return input_of_restart(self.evidence, pod, self.latest)

@@ -16,8 +16,8 @@ from streamapp.core.facts.group import GroupDescription, GroupReading, GroupUnre
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
-from streamapp.core.facts.workload import StatefulSet
-from streamapp.core.gates.candidates import RemovalCandidate
+from streamapp.core.facts.workload import Pod, StatefulSet
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.reasons import Reason
 
 
@@ -138,6 +138,11 @@ class GateInput(OfEvidence):
 def input_now(evidence: Evidence, candidate: RemovalCandidate, reading: GroupReading) -> GateInput:
     """The input on the newest words of the agents, if they can be relied on; for what is not judged twice."""
     return GateInput(evidence=evidence, candidate=candidate, reading=reading, view=evidence.agent_view)
+
+
+def input_of_restart(evidence: Evidence, pod: Pod, reading: GroupReading) -> GateInput:
+    """The same for one pod, which comes back with its volume."""
+    return input_now(evidence, RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,)), reading)
 
 
 Gate = Callable[[GateInput], Refusal | None]
