@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from lab.settings import REPOSITORY
 from streamapp.analytics.cli import analytics
+from streamapp.cli.adoption.facts import selects
 from tests.chart.rendering import ALL_ON, NAMESPACE, Json, Rendered, refusal, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]
@@ -120,15 +121,19 @@ def test_its_pods_have_no_token_no_right_and_say_why_they_failed(job: str) -> No
 
 def test_nothing_that_selects_the_operators_pods_selects_those_of_a_run() -> None:
     found = render(ALL_ON)
-    labels = found.one("CronJob", RUN)["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"].items()
+    labels, own = (
+        spec["template"]["metadata"]["labels"]
+        for spec in (found.one("CronJob", RUN)["spec"]["jobTemplate"]["spec"], found.one("Deployment")["spec"])
+    )
     selectors = [
-        found.one("Deployment")["spec"]["selector"]["matchLabels"],
-        found.one("Service")["spec"]["selector"],
-        found.one("PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
-        found.one("NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+        found.one("Deployment")["spec"]["selector"],
+        {"matchLabels": found.one("Service")["spec"]["selector"]},
+        found.one("PodDisruptionBudget")["spec"]["selector"],
+        found.one("NetworkPolicy")["spec"]["podSelector"],
     ]
-    assert [one for one in selectors if one.items() <= labels] == []
-    assert found.one("NetworkPolicy", RUN)["spec"]["podSelector"]["matchLabels"].items() <= labels
+    assert [one for one in selectors if selects(one, labels) or not selects(one, own)] == []
+    run = found.one("NetworkPolicy", RUN)["spec"]["podSelector"]
+    assert (selects(run, labels), selects(run, own)) == (True, False)
 
 
 def test_the_network_that_a_run_may_use_is_the_brokers_and_of_files_none() -> None:

@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.chart.rendering import render
+from streamapp.cli.adoption.facts import selects
+from tests.chart.rendering import ALL_ON, render
+
+pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]
 
 
 def test_the_job_runs_with_the_rights_of_the_operator_and_no_others() -> None:
@@ -16,6 +19,15 @@ def test_the_job_runs_with_the_rights_of_the_operator_and_no_others() -> None:
     assert container["securityContext"] == operator["containers"][0]["securityContext"]
     lease = {one["name"]: one for one in container["env"]}
     assert {"STREAMAPP_LEASE_NAMESPACE", "STREAMAPP_LEASE_NAME", "STREAMAPP_INSTALLATION"} <= lease.keys()
+
+
+def test_its_pod_may_use_the_operators_network_and_is_none_of_the_operators_pods() -> None:
+    found = render(ALL_ON)
+    labels = found.one("Job", "streamapp-operator-uninstall")["spec"]["template"]["metadata"]["labels"]
+    assert selects(found.one("NetworkPolicy")["spec"]["podSelector"], labels)
+    assert not selects(found.one("Deployment")["spec"]["selector"], labels)
+    assert not selects({"matchLabels": found.one("Service")["spec"]["selector"]}, labels)
+    assert not selects(found.one("PodDisruptionBudget")["spec"]["selector"], labels)
 
 
 @pytest.mark.parametrize("version", [3, 4])
