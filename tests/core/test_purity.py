@@ -16,6 +16,7 @@ COMPUTING_ONLY = {
     "hashlib",
     "itertools",
     "json",
+    "operator",
     "re",
     "types",
     "typing",

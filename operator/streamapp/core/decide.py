@@ -102,7 +102,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         eta=draft.eta(),
         plan=made,
         withheld=withheld,
-        record=draft.record(),
+        record=draft.record,
         convergence=draft.convergence,
         placement=None if evidence.latest is None else evidence.latest.placement,
         conditions=conditions(_findings(draft)),
@@ -347,12 +347,12 @@ def _needs_fresh_group(draft: PlanBuilder) -> bool:
     rollout = draft.rollout
     waits_for_user = isinstance(rollout, Refusal) and rollout.reason in _ENDED_BY_THE_USER
     is_rolling = rollout is not None and not waits_for_user
-    return is_rolling or draft.disruptions.has_news_due or isinstance(draft.record(), HoldRecord)
+    return is_rolling or draft.disruptions.has_news_due or isinstance(draft.record, HoldRecord)
 
 
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     missing, evidence = draft.convergence.waits_for, draft.evidence
-    waits = draft.rollout is not None or draft.record() is not None or draft.disruptions.has_news_due
+    waits = draft.rollout is not None or draft.record is not None or draft.disruptions.has_news_due
     is_at_rest = draft.outcome.verdict in AT_REST and not plan and not waits
     is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
     are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)

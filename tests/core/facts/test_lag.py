@@ -18,7 +18,7 @@ from streamapp.core.facts.lag import (
     task_lag,
     written_to,
 )
-from streamapp.core.facts.tasks import TaskFacts
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from tests.builders import NOW
 
 A, B = TopicPartition("app-a-changelog", 3), TopicPartition("app-b-changelog", 3)
@@ -131,8 +131,11 @@ def test_what_is_left_without_a_value_is_the_lag(
         for name, ((start, _, last, highest), looked) in logs.items()
     }
     known = ends(None if committed is None else {SOURCE: committed}, **partitions)
-    lag = task_lag(task, position, known)
-    assert records_left(task, position, known) == (lag.records if isinstance(lag, Measured) else None)
+    lag, changelog = task_lag(task, position, known), TaskSet((task,)).sole_changelog.get(task.id)
+    assert (changelog is not None) == (task is ONE_STORE)
+    if changelog is not None:
+        left = records_left(known.partitions.get(changelog), position)
+        assert left == (lag.records if isinstance(lag, Measured) else None)
 
 
 def test_a_committed_offset_that_was_not_read_is_unknown_and_not_zero() -> None:

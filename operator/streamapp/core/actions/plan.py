@@ -94,6 +94,7 @@ class PlanBuilder(OfEvidence):
             *self._closing_rebalance(),
         )
 
+    @cached_property
     def record(self) -> HoldRecord | RecordUnreadable | None:
         """What the record says when the plan is done."""
         statefulset = self.snapshot.workload.statefulset
@@ -146,7 +147,7 @@ class PlanBuilder(OfEvidence):
             grant = GrantReplicas(
                 from_replicas=statefulset.replicas,
                 to_replicas=outcome.grant.to_replicas,
-                record=self.record(),
+                record=self.record,
                 fence=fence,
                 judged_at=self.snapshot.now,
                 reason=outcome.reason,
@@ -209,7 +210,7 @@ class PlanBuilder(OfEvidence):
         return () if told is None else (told,)
 
     def _record_write(self, statefulset: StatefulSet) -> Plan:
-        wanted = self.record()
+        wanted = self.record
         if wanted == statefulset.record or isinstance(wanted, RecordUnreadable):
             return ()
         fence = Fence(statefulset.uid, statefulset.resource_version)

@@ -40,7 +40,7 @@ def restore_claim(draft: PlanBuilder) -> RestoreClaim:
 
 def _of_raised_standbys(draft: PlanBuilder, waiting: Refusal | None) -> RestoreNeed:
     """In a group of the streams protocol: until the standbys are put back."""
-    record = draft.record()
+    record = draft.record
     if isinstance(record, HoldRecord) and record.standbys is not None:
         return RestoreNeed.LEARNING
     reasons = {draft.outcome.reason, None if waiting is None else waiting.reason}

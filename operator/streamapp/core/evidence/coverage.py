@@ -196,24 +196,24 @@ class CopyMap:
             count, lagging = 0, set[TaskId]()
             for tasks, holder in self._standbys:
                 stateful = tasks & self.task_set.stateful_ids
-                behind = self._lagging_of(self.task_set.facts_of(stateful), holder, limit)
+                behind = self._lagging_of(stateful, holder, limit)
                 count += len(stateful) - len(behind)
                 lagging.update(behind)
             self._lagging_by_limit[limit] = count, frozenset(lagging)
         return self._lagging_by_limit[limit]
 
-    def _lagging_of(self, tasks: Iterable[TaskFacts], holder: Holder, limit: int) -> list[TaskId]:
+    def _lagging_of(self, tasks: Iterable[TaskId], holder: Holder, limit: int) -> list[TaskId]:
         """The tasks of which a holder's standby is not caught up, without a value for the lag of each of thousands."""
-        lagging, positions, ends = list[TaskId](), holder[1], self.since.ends
+        lagging, positions = list[TaskId](), holder[1]
+        ends, sole_changelog = self.ends.partitions, self.task_set.sole_changelog
         for task in tasks:
-            position = positions.get(task.id)
-            if isinstance(position, Applied):
-                left = records_left(task, position.offset_sum, ends)
-                is_within = left is not None and left <= limit
-            else:
-                is_within = is_caught_up(self._lag(task, holder), limit)
-            if not is_within:
-                lagging.append(task.id)
+            position, changelog = positions.get(task), sole_changelog.get(task)
+            if changelog is not None and isinstance(position, Applied):
+                left = records_left(ends.get(changelog), position.offset_sum)
+                if left is None or left > limit:
+                    lagging.append(task)
+            elif not is_caught_up(self._lag(self.task_set[task], holder), limit):
+                lagging.append(task)
         return lagging
 
     @cached_property

@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
+from operator import attrgetter
 
 from streamapp.core.facts.containers import ObservedMembers
 from streamapp.core.reasons import Reason
@@ -181,8 +182,10 @@ class HoldRecord:
             return (self.epoch.lease, self.step, self.standbys)
         # Whether the clock runs is kept, how far it ran is not.
         runs = hold.progress.counted_at is not None
-        others = (getattr(hold, field.name) for field in fields(hold) if field.name != "progress")
-        return (self.epoch.lease, self.step, self.standbys, runs, *others)
+        return (self.epoch.lease, self.step, self.standbys, runs, *_WITHOUT_PROGRESS(hold))
+
+
+_WITHOUT_PROGRESS = attrgetter(*(field.name for field in fields(Hold) if field.name != "progress"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,15 +138,11 @@ def lag_to(target: TaskTarget | Unknown, position: int) -> Measured | Unknown:
     return Unknown(f"position {position} lies beyond the end {target.last}") if left is None else Measured(left)
 
 
-def records_left(task: TaskFacts, position: int, ends: EndOffsets) -> int | None:
-    """As `task_lag`, without a value for each of thousands; None where the lag is unknown.
+def records_left(end: PartitionEnd | None, position: int) -> int | None:
+    """As `task_lag`, for a task of `TaskSet.sole_changelog`; None where the lag is unknown.
 
-    Most tasks have one changelog, and its target needs no sums.
+    A large application has thousands of copies, so that this makes no value for any of them.
     """
-    if len(task.changelogs) > 1 or task.source_changelogs:
-        lag = task_lag(task, position, ends)
-        return lag.records if isinstance(lag, Measured) else None
-    end = ends.partitions.get(task.changelogs[0])
     if end is None or position > end.end:
         return None
     data_end = end.data_end

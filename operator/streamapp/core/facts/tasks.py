@@ -5,7 +5,7 @@ Made by `topology` from the text of `Topology#describe()` or, where that is safe
 group's assignment alone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -65,6 +65,8 @@ class TaskSet:
     """The tasks that have state to lose."""
     stateful_ids: frozenset[TaskId] = field(init=False, repr=False, compare=False)
     stateless_ids: frozenset[TaskId] = field(init=False, repr=False, compare=False)
+    sole_changelog: Mapping[TaskId, TopicPartition] = field(init=False, repr=False, compare=False)
+    """The changelog of each task that has just one, which is no source topic: its lag needs no sums."""
     _by_id: Mapping[TaskId, TaskFacts] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +85,8 @@ class TaskSet:
         object.__setattr__(self, "stateful", tuple(task for task in self.tasks if task.stateful))
         object.__setattr__(self, "stateful_ids", frozenset(task.id for task in self.stateful))
         object.__setattr__(self, "stateless_ids", self.ids - self.stateful_ids)
+        plain = (task for task in self.stateful if len(task.changelogs) == 1 and not task.source_changelogs)
+        object.__setattr__(self, "sole_changelog", MappingProxyType({task.id: task.changelogs[0] for task in plain}))
         object.__setattr__(self, "_by_id", MappingProxyType(by_id))
 
     @property
@@ -99,13 +103,13 @@ class TaskSet:
         """The facts of one task, or None where the topology has no such task."""
         return self._by_id.get(task)
 
-    def facts_of(self, tasks: Iterable[TaskId]) -> Iterator[TaskFacts]:
-        """The facts of several tasks.
+    def __getitem__(self, task: TaskId) -> TaskFacts:
+        """The facts of one task.
 
         Raises:
-            KeyError: The topology lacks one of them.
+            KeyError: The topology has no such task.
         """
-        return map(self._by_id.__getitem__, tasks)
+        return self._by_id[task]
 
 
 @dataclass(frozen=True, slots=True)
