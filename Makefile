@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-departures bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -182,6 +182,11 @@ bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (ro
 bench-moves: ## Measure how long the users of a task wait while it moves, way by way: eight ways (root, 70 minutes)
 	$(LAB) up --reuse
 	$(LAB) bench-moves --json bench-moves.json --markdown bench-moves.md
+
+bench-departures: ## Measure how long users wait when a pod goes, by every way in which a pod goes, beside a plain StatefulSet (root, 90 minutes)
+	$(LAB) build
+	$(LAB) up --reuse
+	$(LAB) bench-departures --json bench-departures.json --markdown bench-departures.md
 
 bench-agent: ## Measure what the agent costs: start-up, memory, processor time with 100 tasks (5 minutes)
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies

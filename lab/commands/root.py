@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from lab.commands import bench, cluster, demo, matrix, measure, moves, plain_scale_in, second_node, tests
+from lab.commands import bench, cluster, demo, departures, matrix, measure, moves, plain_scale_in, second_node, tests
 from lab.errors import LabError
 from lab.terminal import show_error
 
@@ -26,6 +26,7 @@ for command in (
     demo.demo,
     bench.bench,
     moves.bench_moves,
+    departures.bench_departures,
     matrix.matrix,
     plain_scale_in.plain_scale_in,
     measure.gaps,
