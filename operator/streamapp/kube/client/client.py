@@ -19,6 +19,7 @@ from kubernetes.aio.client.api_client import ApiClient, RequestSerialized
 from kubernetes.aio.client.configuration import Configuration
 
 from streamapp.kube.client import port_forward
+from streamapp.kube.client.connections import Connections
 from streamapp.kube.client.errors import NotFoundError, UnavailableError, of_status
 from streamapp.kube.client.impersonation import Impersonation
 from streamapp.kube.client.kinds import PODS, Kind
@@ -34,8 +35,6 @@ AHEAD = 10
 """Requests at a time that wait for no other: those of raises."""
 BOOKMARK_SECONDS = 60
 """An API server sends a bookmark about so often where there is nothing else to tell."""
-UNLIMITED = 0
-"""Connections, in aiohttp's words."""
 PAGE = 500
 """Objects per answer of a list."""
 
@@ -91,10 +90,9 @@ class KubeClient:
             may_write: Run right before anything but a read is sent, as the `last_check` of every write.
             act_as: Whom every request is made as; None: as the identity itself.
         """
-        # The turns limit the requests; watches need none, and hold their connections for as long as they last.
-        configuration.connection_pool_maxsize = UNLIMITED
         configuration.trace_configs = [_checked_when_connected(), *([] if act_as is None else [_acting_as(act_as)])]
         self._api = ApiClient(configuration)
+        self._api.rest_client = Connections(configuration)
         self._may_write = may_write
         self._api.user_agent = user_agent
         self._deadline_seconds = deadline_seconds
