@@ -79,9 +79,6 @@ _FOR_A_PLACE = {
 }
 """How often an application asks for its place."""
 
-_ENDED_BY_THE_USER = frozenset({Reason.RolloutPaused, Reason.FirstRestartUncovered})
-"""Refusals of a rollout that no look at the group ends."""
-
 
 def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     """Turn the facts into a verdict with its reason, a plan of writes, and all that the resource reports.
@@ -345,7 +342,7 @@ def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
 
 def _needs_fresh_group(draft: PlanBuilder) -> bool:
     rollout = draft.rollout
-    waits_for_user = isinstance(rollout, Refusal) and rollout.reason in _ENDED_BY_THE_USER
+    waits_for_user = isinstance(rollout, Refusal) and rollout.reason.row.waits_for_user
     is_rolling = rollout is not None and not waits_for_user
     return is_rolling or draft.disruptions.has_news_due or isinstance(draft.record, HoldRecord)
 

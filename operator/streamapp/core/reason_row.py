@@ -69,6 +69,13 @@ class ReasonRow:
     hides_convergence: bool = False
     """Whether the group has converged is unknown, not false."""
 
+    # Rollouts.
+
+    waits_for_user: bool = False
+    """A rollout that stands still for this reason goes on when a user does something; no look at the group ends it."""
+    gives_way_to_evictions: bool = False
+    """No eviction waits for a rollout that stands still for this reason."""
+
     # Reports.
 
     event: str = ""

@@ -755,11 +755,14 @@ class Reason(Enum):
     RolloutPaused = _rollouts(
         "Pods have an older template, and `rollout.policy: Paused` keeps them.",
         "Set `rollout.policy` to WhenCaughtUp to restart them.",
+        waits_for_user=True,
+        gives_way_to_evictions=True,
     )
     RolloutPodNotRunning = _rollouts(
         "A pod with the newest template does not run, or is not ready.",
         "Check that pod; if its image is bad, change the template.",
         consequence="No other pod is restarted.",
+        gives_way_to_evictions=True,  # perhaps it cannot run on its node
     )
     RestartCovered = _rollouts(
         "Every stateful task runs or has a caught-up copy on another pod.", consequence="One pod is restarted."
@@ -785,6 +788,8 @@ class Reason(Enum):
         "`spec.topology`.",
         change_ends="The rollout continues when a user accepts the restarts or, without the streams protocol, sets "
         "`spec.topology`.",
+        waits_for_user=True,
+        gives_way_to_evictions=True,
         always_needs_action=True,
     )
     RestartUncovered = _rollouts(

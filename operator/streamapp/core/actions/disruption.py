@@ -28,8 +28,6 @@ from streamapp.core.gates.evaluate import Approval, evaluate, still_covered, tak
 from streamapp.core.gates.safety_gates import the_other_pods_are_ready
 from streamapp.core.reasons import Reason
 
-_WAITS_FOR_OTHERS = {Reason.RolloutPaused, Reason.RolloutPodNotRunning, Reason.FirstRestartUncovered}
-"""A rollout that waits for a user, or for a pod that perhaps cannot run on its node."""
 READING_AGE = timedelta(seconds=60)
 """A budget that is open stays so on a reading that is no older."""
 
@@ -133,7 +131,7 @@ def _busy_with(around: Around) -> Refusal | None:
         return Refusal(outcome.reason, f"The scale-down goes first: {outcome.detail}".removesuffix(": "))
     if outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return Refusal(outcome.reason, outcome.detail)
-    if rollout is not None and rollout.reason not in _WAITS_FOR_OTHERS:
+    if rollout is not None and not rollout.reason.row.gives_way_to_evictions:
         detail = rollout.detail if isinstance(rollout, Refusal) else f"ordinal {rollout.pod.ordinal}"
         return Refusal(rollout.reason, f"The rollout goes first: {detail}".removesuffix(": "))
     return None
