@@ -217,9 +217,8 @@ class _Disruption(OfEvidence):
         return replace(_closed(refused), waits_for=refused, drained_node=_node((pod,)))
 
     def _missing(self) -> list[int]:
-        pods = self.snapshot.workload.pods
-        well = {pod.ordinal for pod in pods if pod.ready and pod.is_running}
-        return [number for number in range(self.statefulset.replicas) if number not in well]
+        ready = self.snapshot.workload.ready_ordinals
+        return [number for number in range(self.statefulset.replicas) if number not in ready]
 
     def _uncovered(self, case: GateInput, *, is_open_for: Pod | None) -> Refusal | None:
         """Why what the case is about cannot be evicted: what is open already needs only the newest word."""

@@ -214,6 +214,11 @@ class Workload:
         return next((volume for volume in self.volumes if volume.ordinal == ordinal), None)
 
     @property
+    def ready_ordinals(self) -> frozenset[Ordinal]:
+        """Of the pods that run and are ready."""
+        return frozenset(pod.ordinal for pod in self.pods if pod.ready and pod.is_running)
+
+    @property
     def ready(self) -> int:
         """Pods that are ready and not on their way out."""
         return sum(1 for pod in self.pods if pod.ready and not pod.terminating)

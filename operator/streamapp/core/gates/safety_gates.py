@@ -229,10 +229,9 @@ def only_pods_without_tasks_go_together(case: GateInput) -> Refusal | None:
 
 def the_other_pods_are_ready(case: GateInput) -> Refusal | None:
     """Every pod that stays runs and is ready; one that is not ready itself can restart beside another such pod."""
-    statefulset, workload = case.statefulset(), case.snapshot.workload
+    statefulset, ready = case.statefulset(), case.snapshot.workload.ready_ordinals
     if isinstance(statefulset, Refusal):
         return statefulset
-    ready = {pod.ordinal for pod in workload.pods if pod.ready and pod.is_running}
     if case.candidate.kind is RemovalKind.RESTART and ready.isdisjoint(case.candidate.ordinals):
         return None
     staying = [number for number in range(statefulset.replicas) if case.candidate.stays(Ordinal(number))]
