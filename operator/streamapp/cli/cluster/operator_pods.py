@@ -111,14 +111,6 @@ def is_running(pod: Json) -> bool:
     return pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
 
 
-def is_ready(pod: Json) -> bool:
-    """Whether a pod is ready."""
-    conditions: list[Json] = pod.get("status", {}).get("conditions", ())
-    return is_running(pod) and any(
-        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
-    )
-
-
 async def ask(client: KubeClient, leader: Leader, path: str, model: type[Message]) -> Message:
     """Ask the leader; CliError if it does not answer."""
     what = f"operator pod {leader.namespace}/{leader.pod}"

@@ -24,7 +24,6 @@ from streamapp.cli.errors import CliError, Exit
 from streamapp.cli.model.app_view import AppView, view_of
 from streamapp.cli.model.restart import (
     PlannedRestart,
-    is_ready,
     pod_of,
     refusal,
     require_asked,
@@ -38,6 +37,7 @@ from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError
 from streamapp.kube.client.kinds import CLAIMS, PODS, Key
 from streamapp.kube.client.kubeconfig import ClusterConnection
+from streamapp.kube.objects.from_json import is_ready
 
 LOOK_SECONDS = 2.0
 

@@ -20,6 +20,7 @@ from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError, UnavailableError
 from streamapp.kube.client.kinds import ADMISSION_POLICIES, AUTOSCALERS, POD_METRICS, PODS, SUBJECT_REVIEWS
 from streamapp.kube.objects import rights
+from streamapp.kube.objects.from_json import is_ready
 
 Json = dict[str, Any]
 
@@ -78,7 +79,7 @@ async def _pods(client: KubeClient, cluster: ClusterExamination) -> None:
     )
     if cluster.pods is None:
         return
-    ready = [pod for pod in cluster.pods if operator_pods.is_ready(pod)]
+    ready = [pod for pod in cluster.pods if operator_pods.is_running(pod) and is_ready(pod)]
     cluster.facts["operator"] = f"namespace {namespace}, {len(ready)} of {len(cluster.pods)} pods ready"
     if not cluster.pods:
         cluster.add(Diagnosis.OperatorMissing, f"no pod in namespace {namespace} has the label {OPERATOR_SELECTOR}")

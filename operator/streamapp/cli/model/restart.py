@@ -15,6 +15,7 @@ from streamapp.cli.model.app_view import AppView, view_of
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.facts.snapshot import RestartRequest
 from streamapp.kube.client.kinds import Key
+from streamapp.kube.objects.from_json import is_ready
 
 Json = dict[str, Any]
 
@@ -156,12 +157,6 @@ def state_of(planned: PlannedRestart, pod: Json | None, view: AppView, *, is_nex
     reconciling = view.condition("Reconciling")
     reason = "" if reconciling is None or reconciling.reason == "Steady" else f": {reconciling.reason}"
     return f"{name} waits{reason}"
-
-
-def is_ready(pod: Json) -> bool:
-    """Whether a pod is ready."""
-    conditions = pod.get("status", {}).get("conditions", [])
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 def _size(claim: Json) -> str:

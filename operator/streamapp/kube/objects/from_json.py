@@ -181,6 +181,12 @@ def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
     )
 
 
+def is_ready(pod: Json) -> bool:
+    """Whether a pod says that it is ready; it can be on its way out."""
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
 def ordinal(pod: Json) -> Ordinal:
     """Give the pod's ordinal; ValueError if it is no pod of a StatefulSet."""
     name = pod["metadata"]["name"]
@@ -210,13 +216,12 @@ def _process_id(text: str | None) -> ProcessId | None:
 def _pod(pod: Json, container: str) -> Pod:
     metadata, status = pod["metadata"], pod.get("status", {})
     addresses = [str(ipaddress.ip_address(entry["ip"])) for entry in status.get("podIPs", ())]
-    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
     return Pod(
         ordinal=ordinal(pod),
         uid=metadata["uid"],
         revision=metadata.get("labels", {}).get("controller-revision-hash", ""),
         ips=tuple(addresses),
-        ready=conditions.get("Ready") == "True",
+        ready=is_ready(pod),
         terminating="deletionTimestamp" in metadata,
         container=_container(pod, container),
         has_agent=any(one["name"] == AGENT for one in pod["spec"].get("initContainers") or ()),
