@@ -80,10 +80,15 @@ class Reporter:
             self._metrics.last_success.labels(gathered.key.namespace, gathered.key.name).set(succeeded_at.timestamp())
 
     def expect_success(self, key: Key) -> None:
-        """Show from now on how old the last success is when Prometheus asks, also while there was none yet."""
+        """Show from now on how old the last success is when Prometheus asks, also while there was none yet.
+
+        Removals are counted from now on, too: Prometheus sees no rise where a series begins.
+        """
         if key in self._succeeded_at:
             return
         self._succeeded_at[key] = self._now()
+        for reason in REMOVAL_REASONS:
+            self._metrics.removed.labels(key.namespace, key.name, reason.name)
 
         def age() -> float:
             return (self._now() - self._succeeded_at[key]).total_seconds()
@@ -179,8 +184,6 @@ class Reporter:
         metrics.hold_seconds.labels(*labels).set(0 if since is None else (now - since).total_seconds())
         metrics.waiting_tasks.labels(*labels).set(len(decision.waiting_for))
         metrics.converged.labels(*labels).set(decision.convergence.is_converged)
-        for reason in REMOVAL_REASONS:
-            metrics.removed.labels(*labels, reason.name)  # Prometheus sees no rise where a series begins
         if decision.convergence.remaining_lag is None:
             metrics.remaining_lag.remove_by_labels(dict(zip(("namespace", "name"), labels, strict=True)))
         else:
