@@ -27,7 +27,6 @@ from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
 from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.group_poller import GroupPoller
-from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
@@ -56,7 +55,7 @@ from streamapp.core.actions.decision import (
 from streamapp.core.evidence.agent_views import views
 from streamapp.core.facts.group import GroupDescription, StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
-from streamapp.core.facts.workload import Pod, StatefulSet
+from streamapp.core.facts.workload import Pod
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient, ahead
 from streamapp.kube.client.errors import ConflictError
@@ -206,20 +205,19 @@ class Applier:
                 self._metrics.steps.labels(key.namespace, key.name, type(step).__name__, result).inc()
                 on_step(step, result == SUCCESS)
 
-    async def fence_hold_record(
-        self, key: Key, memory: Memory, statefulset: StatefulSet | None, lease: int, now: datetime
-    ) -> bool:
+    async def fence_hold_record(self, facts: ReplicaFacts, lease: int, now: datetime) -> bool:
         """Write our own epoch into a hold record that another process left; return whether that was done.
 
         From then on a removal which that process had prepared finds another version of the object and fails.
         """
+        memory, statefulset = facts.application.memory, facts.statefulset
         if memory.is_fenced:
             return False
         record = None if statefulset is None or not statefulset.is_ours else statefulset.record
         if statefulset is not None and isinstance(record, HoldRecord):
             ours = replace(record.dated_until(now), epoch=record.epoch.next(lease, now))
             fence = Fence(statefulset.uid, statefulset.resource_version)
-            await statefulsets.grant(self._client, key, fence, statefulset.replicas, ours)
+            await statefulsets.grant(self._client, facts.key, fence, statefulset.replicas, ours)
         memory.is_fenced = True
         return isinstance(record, HoldRecord)
 

@@ -123,8 +123,7 @@ class Reconciler:
     async def _fence(self, key: Key) -> None:
         facts = await self._gatherer.read_replicas(key)
         if isinstance(facts, ReplicaFacts):
-            memory, lease = facts.application.memory, self._gatherer.lease
-            await self._applier.fence_hold_record(key, memory, facts.statefulset, lease, self._now())
+            await self._applier.fence_hold_record(facts, self._gatherer.lease, self._now())
 
     def longest_pause(self, key: Key) -> float:
         """Return how many seconds a key can wait after a failure: not long while it scales or may scale."""
@@ -140,13 +139,7 @@ class Reconciler:
         if not live and (facts is None or facts.application is not known):
             return await self._pass(key, live=True)  # gone, or made anew: nothing that is remembered is of this one
         if facts is None:
-            application = self._applications.find(key)
-            if application is not None:
-                await self._applier.leave_group_as_it_was(key, application)
-            self._applications.remove(key)
-            self.restores.leave(key)
-            self._reporter.forget(key)
-            self._recorder.forget(key)
+            await self._forget(key)
             return None
         on_step = self._recorder.step_observer(key)
         facts, raised = await self._raise(facts, on_step)
@@ -159,6 +152,8 @@ class Reconciler:
         except RaisePendingError:
             _keep_raise(facts.application.memory, raised)
             raise
+        if await self._applier.fence_hold_record(facts, gathered.snapshot.lease, gathered.snapshot.now):
+            return AT_ONCE
         again = await self._rest(gathered, on_step)
         if again is not None:
             return again
@@ -166,6 +161,16 @@ class Reconciler:
             _keep_raise(facts.application.memory, facts.application.memory.raised)
             facts.application.memory.raised = raised
         return await self._pass(key, live=True)
+
+    async def _forget(self, key: Key) -> None:
+        """Drop all of a StreamApp that is gone."""
+        application = self._applications.find(key)
+        if application is not None:
+            await self._applier.leave_group_as_it_was(key, application)
+        self._applications.remove(key)
+        self.restores.leave(key)
+        self._reporter.forget(key)
+        self._recorder.forget(key)
 
     def _must_be_live(self, key: Key) -> bool:
         """Whether a pass cannot begin with what the watches told: they are silent, or something new must be placed.
@@ -248,11 +253,6 @@ class Reconciler:
     async def _rest(self, gathered: Gathered, on_step: StepObserver) -> float | None:
         """Decide, and do it; give the seconds to the next pass, None where this one must be run again on live reads."""
         key = gathered.key
-        memory, snapshot = gathered.application.memory, gathered.snapshot
-        if await self._applier.fence_hold_record(
-            key, memory, snapshot.workload.statefulset, snapshot.lease, snapshot.now
-        ):
-            return AT_ONCE
         gathered, decision = self._decide(gathered)
         if not gathered.is_live and not self._is_all_done(gathered, decision):
             return None
