@@ -201,14 +201,7 @@ def test_of_two_with_a_statefulset_the_younger_does_not_grow_before_the_older_on
     loop = VirtualLoop()
 
     async def main() -> None:
-        former = Rivals(loop)
-        older = former.cluster.store.get("streamapps", OLDER.namespace, OLDER.name) or {}
-        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
-        await former.begin()
-        await asyncio.sleep(30)
-        await former.end()
-        operator = Rivals(loop)
-        operator.cluster.store = former.cluster.store
+        older, operator = await next_process(loop)
         made = operator.cluster.store.put("streamapps", older)
         own = operator.cluster.store.get("statefulsets", YOUNGER.namespace, YOUNGER.name) or {}
         owner = [{"apiVersion": made["apiVersion"], "kind": "StreamApp", "name": OLDER.name, "controller": True}]
@@ -232,14 +225,7 @@ def test_a_new_process_grants_a_raise_although_a_namespace_cannot_be_listed(is_g
     loop = VirtualLoop()
 
     async def main() -> None:
-        former = Rivals(loop)
-        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
-        await former.begin()
-        await asyncio.sleep(30)
-        assert former.replicas(YOUNGER) == 1
-        await former.end()
-        operator = Rivals(loop)
-        operator.cluster.store = former.cluster.store
+        _, operator = await next_process(loop)
         operator.cluster.gone = {"two"} if is_gone else set()
         operator.cluster.seconds = {} if is_gone else {"two": 1_000.0}
         await operator.begin()
@@ -287,13 +273,21 @@ def test_a_raise_waits_no_longer_where_the_early_fence_fails() -> None:
 
 
 async def next_process_beside_a_silent_namespace(loop: VirtualLoop) -> Rivals:
-    """Have one process serve the younger StreamApp for a while, and give the next one."""
+    """As `next_process`, and the namespace of the older StreamApp answers nothing."""
+    _, operator = await next_process(loop)
+    operator.cluster.seconds = {OLDER.namespace: 1_000.0}
+    return operator
+
+
+async def next_process(loop: VirtualLoop) -> tuple[Json, Rivals]:
+    """Have one process serve the younger StreamApp for a while; give the older one, and the process after it."""
     former = Rivals(loop)
+    older = former.cluster.store.get("streamapps", OLDER.namespace, OLDER.name) or {}
     former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
     await former.begin()
     await asyncio.sleep(30)
+    assert former.replicas(YOUNGER) == 1
     await former.end()
     operator = Rivals(loop)
     operator.cluster.store = former.cluster.store
-    operator.cluster.seconds = {OLDER.namespace: 1_000.0}
-    return operator
+    return older, operator
