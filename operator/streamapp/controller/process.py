@@ -114,11 +114,10 @@ class Operator:
         self.queue = self._empty_queue()
         self._raises: set[asyncio.Task[None]] = set()
         self._show_queue_and_lease()
+        self.cache = ObjectCache(monotonic, self.namespaces.names, dict(TRIMS))
         self.applications = self._no_applications()
         installation = _installation(settings, self.keys)
-        self.cache = ObjectCache(monotonic, self.namespaces.names, dict(TRIMS))
         self.node_drains = self._watched_nodes(monotonic)
-        self.applications.can_have_statefulset = partial(self.cache.can_control, STATEFUL_SETS)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now, leadership)
         self._reconciler = self._made_reconciler(installation, side, monotonic)
@@ -142,7 +141,10 @@ class Operator:
         settings = self.settings
         pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         bindings = Bindings.read(settings.application_ids)
-        return Applications(self.connect, pace, self.queue.add, self._now, lambda: self.namespaces.unknown, bindings)
+        return Applications(
+            *(self.connect, pace, self.queue.add, self._now, lambda: self.namespaces.unknown, bindings),
+            can_have_statefulset=partial(self.cache.can_control, STATEFUL_SETS),
+        )
 
     def _made_reconciler(
         self, installation: Installation, side: AgentGateway, monotonic: Callable[[], float]

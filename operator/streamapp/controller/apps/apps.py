@@ -80,9 +80,11 @@ class Applications:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         unlisted_namespaces: Callable[[], tuple[str, ...]] = lambda: (),
         bindings: Bindings = FREE,
+        *,
+        can_have_statefulset: Callable[[Key, str], bool] = lambda *_: True,
     ) -> None:
-        self.can_have_statefulset: Callable[[Key, str], bool] = lambda *_: True
-        """Says whether a StreamApp has a StatefulSet, or whether that is not known."""
+        self.can_have_statefulset = can_have_statefulset
+        """Says whether the StreamApp with this UID has a StatefulSet, or whether that is not known."""
         self.bindings = bindings
         """Which namespaces may use which application IDs."""
         self.unlisted_namespaces = unlisted_namespaces
