@@ -108,7 +108,7 @@ class PlayedWatches:
             if kind == STREAM_APPS:
                 self._operator.on_streamapp_event(_key(resource), resource, is_gone=is_gone)
             else:
-                scope = None if kind == NODES else self._scope_of(resource)
+                scope = self._scope_of(resource) if kind.is_namespaced else None
                 self._shared[kind, scope]._take("DELETED" if is_gone else "MODIFIED", resource)
 
         def tell() -> None:
@@ -169,13 +169,13 @@ class PlayedWatches:
         objects = [
             body
             for (plural, namespace, _), body in sorted(present.items())
-            if plural == kind.plural and (kind == NODES or scope in {None, namespace})
+            if plural == kind.plural and (not kind.is_namespaced or scope in {None, namespace})
         ]
         if kind == STREAM_APPS:
             for body in objects:
                 self._operator.on_streamapp_event(_key(body), body, is_gone=False)
             return
-        watch = self._shared[kind, None if kind == NODES else scope]
+        watch = self._shared[kind, scope if kind.is_namespaced else None]
         for key in watch.cache.replace(kind, watch.namespace, objects, str(version)):
             watch.changed(kind, key, None)
 

@@ -18,7 +18,7 @@ from streamapp.controller.namespaces import Namespace
 from streamapp.controller.reconcile.workqueue import Pauses
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import ExpiredError, KubeError
-from streamapp.kube.client.kinds import BUDGETS, CLAIMS, NODES, PODS, SERVICES, STATEFUL_SETS, Key, Kind
+from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, STATEFUL_SETS, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
 
 log = structlog.get_logger()
@@ -65,8 +65,8 @@ class SharedWatch:
 
     @property
     def _selector(self) -> str:
-        """Claims are used by name, whatever their labels say; nodes belong to no application."""
-        return "" if self.kind in {CLAIMS, NODES} else APP_LABEL
+        """Claims are used by name, whatever their labels say; objects of the cluster belong to no application."""
+        return "" if self.kind == CLAIMS or not self.kind.is_namespaced else APP_LABEL
 
     async def _list_and_watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -117,5 +117,5 @@ class SharedWatch:
         else:
             self.cache.put(self.kind, one)
         app = metadata.get("labels", {}).get(APP_LABEL, "")
-        if app or self.kind == NODES:
+        if app or not self.kind.is_namespaced:
             self.changed(self.kind, Key(metadata.get("namespace", ""), app), one)

@@ -3,7 +3,7 @@
 Used by every module of this package and by the controller. Nothing here reads or writes.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from urllib.parse import quote
 
 from streamapp.api.names import GROUP, KIND, PLURAL, VERSION, selector_of
@@ -19,6 +19,9 @@ class Kind:
     plural: str
     name: str
     """As in `kind:`."""
+    _: KW_ONLY
+    is_namespaced: bool = True
+    """Its objects are in a namespace; those of the cluster belong to no application."""
 
     @property
     def api_version(self) -> str:
@@ -47,12 +50,18 @@ AUTOSCALERS = Kind("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalP
 SCALED_OBJECTS = Kind("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject")
 VERTICAL_AUTOSCALERS = Kind("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler")
 ADMISSION_POLICIES = Kind(
-    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy"
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    is_namespaced=False,
 )
-SUBJECT_REVIEWS = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
+SUBJECT_REVIEWS = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", is_namespaced=False)
 POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
-ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
-NODES = Kind("", "v1", "nodes", "Node")
+ACCESS_REVIEWS = Kind(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", is_namespaced=False
+)
+NODES = Kind("", "v1", "nodes", "Node", is_namespaced=False)
 EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
