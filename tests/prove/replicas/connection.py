@@ -16,6 +16,7 @@ import aiohttp
 from kubernetes.aio.client import rest
 from kubernetes.aio.client.configuration import Configuration
 
+from streamapp.kube.client import client
 from streamapp.kube.client.client import Check, KubeClient
 from streamapp.kube.client.kinds import LEASES
 from tests.kube.object_store import ObjectStore, RefusalError, Request
@@ -193,7 +194,8 @@ def connected_client(
     def connection(configuration: Configuration) -> Connection:
         return Connection(configuration, loop, store, board, process, witness)
 
-    with patch.object(rest, "RESTClientObject", connection):
+    # The first of the two is what the product replaces by the second.
+    with patch.object(rest, "RESTClientObject", connection), patch.object(client, "Connections", connection):
         configuration = Configuration(host=HOST)
         return KubeClient(configuration, deadline_seconds=deadline_seconds, at_once=at_once, may_write=may_write)
 
