@@ -55,7 +55,8 @@ def test_a_write_that_fails_changes_nothing_about_the_end(kind: str) -> None:
         asyncio.run(play(number))
 
 
-@pytest.mark.parametrize("kind", [pytest.param("before", marks=pytest.mark.slow), "after"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["before", "after"])
 @pytest.mark.guarantee(2)
 def test_an_operator_that_dies_at_a_write_is_followed_by_one_that_brings_it_to_the_same_end(kind: str) -> None:
     async def play(number: int) -> None:
@@ -72,6 +73,7 @@ def test_an_operator_that_dies_at_a_write_is_followed_by_one_that_brings_it_to_t
         asyncio.run(play(number))
 
 
+@pytest.mark.slow
 @pytest.mark.guarantee(3)
 def test_a_wish_that_rises_again_at_any_write_ends_with_as_many_pods_as_it_says() -> None:
     async def play(number: int) -> None:

@@ -248,6 +248,7 @@ def test_every_cell_of_the_state_table_is_explained_in_whole_sentences() -> None
             assert "None" not in sentence
 
 
+@pytest.mark.slow
 def test_only_holds_that_a_release_can_end_are_advised_to_be_released() -> None:
     for resource in every_cell():
         told = answers(resource)

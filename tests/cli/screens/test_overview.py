@@ -52,6 +52,7 @@ def test_the_order_is_that_of_namespaces_and_names() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_state_table_is_one_line_with_its_reason() -> None:
     for resource in every_cell():
         _, line = lines(resource, width=140)
