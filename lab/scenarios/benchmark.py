@@ -15,7 +15,6 @@ from typing import Any
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
-from lab.meter.measure import check_counts
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.api_changes import WatchHistory, watch_history, writes_since
 from lab.scenarios.demo_application import DemoApplication
@@ -184,12 +183,7 @@ class Benchmarker:
                 steps.append(self._step(one, history, grown))
                 self._memory.append(self._operator_memory())
         slow = tuple(self._unaided(one) for _ in range(unaided)) if name == CASES[0] else ()
-        one.app.stop_load()
-        application = one.app.application
-        counts = check_counts(
-            self._bootstrap, application.input_topic, application.output_topic, exactly_once=application.exactly_once
-        )
-        return Case(name, tuple(steps), counts, slow)
+        return Case(name, tuple(steps), one.counts(), slow)
 
     def _grow(self, one: ObservedApp) -> "Grown":
         wished, began = datetime.now(UTC), time.monotonic()

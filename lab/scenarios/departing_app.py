@@ -7,11 +7,17 @@ from typing import Any
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
-from lab.meter.measure import check_counts, wait_until_caught_up
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import WORKLOAD, DemoApplication
-from lab.scenarios.group import GroupReader, Ownership
-from lab.scenarios.observed_app import PARTITIONS, ObservedApp, gap_report, start_all
+from lab.scenarios.group import GroupReader
+from lab.scenarios.observed_app import (
+    PARTITIONS,
+    ObservedApp,
+    count_report,
+    gap_report,
+    start_all,
+    wait_for_outputs,
+)
 
 RECOVERY_SECONDS = 300.0
 """Longer than a session timeout, five pods that start one after the other, and a probing rebalance."""
@@ -60,14 +66,7 @@ class DepartingApp(ABC):
 
     def wait_for_outputs(self) -> None:
         """Wait until every input so far has its output."""
-        application = self.application
-        wait_until_caught_up(
-            self.bootstrap,
-            application.input_topic,
-            application.output_topic,
-            exactly_once=application.exactly_once,
-            timeout_s=RECOVERY_SECONDS,
-        )
+        wait_for_outputs(self.bootstrap, self.application, RECOVERY_SECONDS)
 
     def clock(self) -> int:
         """The broker's time of the newest input, in milliseconds."""
@@ -81,14 +80,15 @@ class DepartingApp(ABC):
     def counts(self) -> CountReport:
         """Stop the load and compare every output with the inputs."""
         demo_application.stop_load(self.kubectl, self.application)
-        application = self.application
-        topics = application.input_topic, application.output_topic
-        return check_counts(self.bootstrap, *topics, exactly_once=application.exactly_once)
+        return count_report(self.bootstrap, self.application)
 
     def _is_spread(self, replicas: int) -> bool:
         pods = self.pods()
         ready = [pod for pod in pods if _is_ready(pod)]
-        return len(pods) == len(ready) == replicas and _is_even(self.group.ownership(), replicas)
+        if not len(pods) == len(ready) == replicas:
+            return False
+        now = self.group.ownership()
+        return now.members == replicas and now.is_even(replicas)
 
 
 class Operated(DepartingApp):
@@ -148,8 +148,3 @@ class Plain(DepartingApp):
 def _is_ready(pod: Mapping[str, Any]) -> bool:
     conditions = {one["type"]: one["status"] for one in pod["status"].get("conditions", ())}
     return "deletionTimestamp" not in pod["metadata"] and conditions.get("Ready") == "True"
-
-
-def _is_even(now: Ownership, replicas: int) -> bool:
-    counts = [list(now.owners.values()).count(owner) for owner in set(now.owners.values())]
-    return now.stable and now.members == len(counts) == replicas and max(counts) - min(counts) <= 1

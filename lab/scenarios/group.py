@@ -5,6 +5,7 @@ Owners are members of the consumer group, told apart by the addresses of their p
 Kafka's own description of a classic group is enough here: the partitions that each member reads.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class Ownership:
     owners: Mapping[int, str]
     """Pod name by input partition; a member whose pod is gone is named by its address."""
     members: int
+
+    def is_even(self, pods: int) -> bool:
+        """Whether so many pods share the partitions of a stable group, none more than one beyond another."""
+        counts = Counter(self.owners.values()).values()
+        return self.stable and len(counts) == pods and max(counts) - min(counts) <= 1
 
 
 class GroupReader:

@@ -14,10 +14,11 @@ from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
 from lab.meter.gaps import GapReport, Window
-from lab.meter.measure import check_counts, measure_gaps
+from lab.meter.measure import measure_gaps
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.group import GroupReader
+from lab.scenarios.observed_app import count_report
 from lab.scenarios.plain_scale_in import BASELINE_SECONDS, PARTITIONS, RECOVERY_SECONDS, PlainScaleIn, ScaleIn
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.terminal import step
@@ -224,9 +225,7 @@ class _UnderOperator:
 def _counts(kubectl: Kubectl, bootstrap: str, application: DemoApplication) -> CountReport:
     with step("stop the load and check every count"):
         demo_application.stop_load(kubectl, application)
-        return check_counts(
-            bootstrap, application.input_topic, application.output_topic, exactly_once=application.exactly_once
-        )
+        return count_report(bootstrap, application)
 
 
 def _owns_tasks(ordinal: int) -> Callable[[dict[str, Any]], bool]:

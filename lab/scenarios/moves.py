@@ -18,7 +18,6 @@ from lab.meter.counts import CountReport
 from lab.meter.gaps import GapReport
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.group import Ownership
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
 from lab.scenarios.task_layouts import generation
@@ -176,7 +175,7 @@ class Mover:
         if replicas > len(set(old.owners.values())):
             # Balance comes by learners of its own; until then the new pod is empty, which is no end.
             what = f"{one.app.namespace}: tasks on {replicas} pods"
-            wait_until(what, lambda: _spread(one.group.ownership(), replicas), 240)
+            wait_until(what, lambda: one.group.ownership().is_even(replicas), 240)
             one.app.wait_until_converged(replicas)
         seconds = time.monotonic() - start
         time.sleep(2)
@@ -202,11 +201,6 @@ class Mover:
         (closed, *_) = one.app.status()["lastSteps"]
         taken_at = datetime.fromisoformat(closed["at"])
         return _gap(one.gaps(round(taken_at.timestamp() * 1000), ended), range(PARTITIONS))
-
-
-def _spread(now: Ownership, replicas: int) -> bool:
-    counts = [list(now.owners.values()).count(owner) for owner in set(now.owners.values())]
-    return now.stable and len(counts) == replicas and max(counts) - min(counts) <= 1
 
 
 def _gap(report: GapReport, among: Sequence[int]) -> float | None:

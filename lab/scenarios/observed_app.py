@@ -17,7 +17,7 @@ from lab.clusters.ownership import require_own
 from lab.errors import LabError
 from lab.meter.counts import CountReport
 from lab.meter.gaps import GapReport, Window
-from lab.meter.measure import check_counts, measure_gaps
+from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.group import GroupReader
@@ -67,13 +67,7 @@ class ObservedApp:
     def counts(self) -> CountReport:
         """Stop the load and compare every output with the inputs."""
         self.app.stop_load()
-        application = self.app.application
-        return check_counts(
-            self.bootstrap,
-            application.input_topic,
-            application.output_topic,
-            exactly_once=application.exactly_once,
-        )
+        return count_report(self.bootstrap, self.app.application)
 
     def record(self) -> dict[str, Any]:
         """The hold record; empty where there is none."""
@@ -153,6 +147,18 @@ def gap_report(bootstrap: str, application: DemoApplication, began_ms: int, ende
     """How long the users of each partition of an application waited in a window of the broker's time."""
     window = Window(began_ms, ended_ms)
     return measure_gaps(bootstrap, application.input_topic, application.output_topic, window)
+
+
+def count_report(bootstrap: str, application: DemoApplication) -> CountReport:
+    """Compare every output of an application, whose load has ended, with the inputs."""
+    topics = application.input_topic, application.output_topic
+    return check_counts(bootstrap, *topics, exactly_once=application.exactly_once)
+
+
+def wait_for_outputs(bootstrap: str, application: DemoApplication, timeout_seconds: float) -> None:
+    """Wait until every input of an application so far has its output."""
+    topics = application.input_topic, application.output_topic
+    wait_until_caught_up(bootstrap, *topics, exactly_once=application.exactly_once, timeout_s=timeout_seconds)
 
 
 def unique_name(word: str) -> str:

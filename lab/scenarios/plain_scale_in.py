@@ -12,12 +12,12 @@ from typing import Any
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
-from lab.meter.gaps import GapReport, Window
-from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
+from lab.meter.gaps import GapReport
 from lab.meter.table import MeasuredMove
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.group import GroupReader, Ownership
+from lab.scenarios.observed_app import count_report, gap_report, wait_for_outputs
 from lab.terminal import step
 
 PARTITIONS = 6
@@ -98,12 +98,7 @@ class PlainScaleIn:
             scale_ins.append(self.scale_in(before, after))
         with step("stop the load and check every count"):
             demo_application.stop_load(self._kubectl, self._application)
-            counts = check_counts(
-                self._bootstrap,
-                self._application.input_topic,
-                self._application.output_topic,
-                exactly_once=self._application.exactly_once,
-            )
+            counts = count_report(self._bootstrap, self._application)
         return ScaleInResult(tuple(scale_ins), counts)
 
     def start(self, replicas: int) -> None:
@@ -144,14 +139,7 @@ class PlainScaleIn:
 
     def wait_for_outputs(self) -> None:
         """Wait until every input has its output."""
-        application = self._application
-        wait_until_caught_up(
-            self._bootstrap,
-            application.input_topic,
-            application.output_topic,
-            exactly_once=application.exactly_once,
-            timeout_s=RECOVERY_SECONDS,
-        )
+        wait_for_outputs(self._bootstrap, self._application, RECOVERY_SECONDS)
 
     def _deploy(self, replicas: int) -> None:
         application, kubectl = self._application, self._kubectl
@@ -171,9 +159,7 @@ class PlainScaleIn:
         return self._group.clock_ms(PARTITIONS)
 
     def _gaps(self, start_ms: int, end_ms: int) -> GapReport:
-        application = self._application
-        window = Window(start_ms, end_ms)
-        return measure_gaps(self._bootstrap, application.input_topic, application.output_topic, window)
+        return gap_report(self._bootstrap, self._application, start_ms, end_ms)
 
 
 def _worst(report: GapReport, among: Sequence[int] | dict[int, MeasuredMove]) -> float | None:

@@ -9,8 +9,6 @@ from lab.scenarios.observed_app import ObservedApp
 from tests.lab.plugin import refusal
 
 FOLLOWS = {"disruption": {"policy": "WhenCaughtUp"}}
-IMAGES = ("kafka", "counter", "seed", "agent")
-"""Of the pods that can be scheduled on a second node."""
 SECONDS_OF_A_DRAIN = 300
 
 
