@@ -51,6 +51,14 @@ from tests.prove.story import Disturbance, Story
             "namespace-silent seed=31000003 second:2:skew:2 write:24:freeze-sending-raise:9",
             id="the same without a Lease, and below what was wished meanwhile",
         ),
+        pytest.param(
+            "budget-raise seed=1000018 second:2:skew:2 second:38:wish@1:1 second:18:kill removal:1:template:5 "
+            "told:73:freeze:12",
+            id="a new leader gave two places of one: it took for begun what it had not read yet",
+        ),
+        pytest.param(
+            "node-drain seed=1 write:15:delete-app:1", id="the budget of a StreamApp that is being deleted opens"
+        ),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

@@ -36,7 +36,7 @@ def learns(records: int | None = 100, *leaving: int) -> RestoreClaim:
 def asks(ledger: RestoreLedger, key: Key, now: float, cluster: str = "one", records: int | None = 100) -> bool:
     """A pass of an application that wants to learn: it begins, goes on, or waits."""
     is_free = ledger.place(cluster, key, now).is_free
-    ledger.book(cluster, key, learns(records) if is_free else WAITS, now)
+    ledger.book(cluster, key, learns(records) if is_free else WAITS, now, is_free=is_free)
     return is_free
 
 
@@ -44,7 +44,7 @@ def test_places_are_given_until_there_are_none_and_then_it_says_how_many_are_ahe
     ledger = RestoreLedger(2)
     assert [asks(ledger, key, 0) for key in (A, B, C, D)] == [True, True, False, False]
     assert ledger.place("one", D, 1) == RestorePlace(is_held=False, is_free=False, ahead=3, most=2)
-    assert ledger.place("one", A, 1) == RestorePlace(is_held=True, is_free=True, ahead=3, most=2)
+    assert ledger.place("one", A, 1) == RestorePlace(is_held=True, is_granted=True, is_free=True, ahead=3, most=2)
     assert (ledger.in_use(1), ledger.waiting(1)) == ({"one": 2}, {"one": 2})
 
 
@@ -57,31 +57,46 @@ def test_the_longest_waiting_is_next_and_who_comes_later_does_not_pass_it() -> N
     ledger = RestoreLedger(1)
     for now, key in enumerate((A, B, C)):
         asks(ledger, key, now)
-    ledger.book("one", A, RESTS, 3)
+    ledger.book("one", A, RESTS, 3, is_free=False)
     assert [asks(ledger, key, 4) for key in (C, D, A, B)] == [False, False, False, True]
-    ledger.book("one", B, RESTS, 5)
+    ledger.book("one", B, RESTS, 5, is_free=False)
     assert [asks(ledger, key, 6) for key in (A, D, C)] == [False, False, True]
 
 
 def test_what_has_begun_takes_a_place_even_where_there_is_none_and_others_wait_for_all_of_them() -> None:
     ledger = RestoreLedger(1)
     for key in (A, B):
-        ledger.book("one", key, learns(), 0)
+        ledger.book("one", key, learns(), 0, is_free=False)
     assert ledger.in_use(0) == {"one": 2}
-    ledger.book("one", A, RESTS, 1)
+    ledger.book("one", A, RESTS, 1, is_free=False)
     assert not asks(ledger, C, 1)
-    ledger.book("one", B, RESTS, 2)
+    ledger.book("one", B, RESTS, 2, is_free=False)
     assert asks(ledger, C, 2)
+
+
+def test_what_was_only_found_to_be_under_way_begins_nothing_more_until_there_is_a_place() -> None:
+    ledger = RestoreLedger(1)
+    for key in (A, B):
+        ledger.book("one", key, learns(), 0, is_free=False)
+    for key in (A, B):
+        assert ledger.place("one", key, 1) == RestorePlace(is_held=True, is_free=False, ahead=1, most=1)
+    asks(ledger, C, 1)
+    ledger.book("one", A, WAITS, 2, is_free=False)
+    assert ledger.place("one", B, 3).is_free, "the last one that holds a place has that place, whoever waits"
+    ledger.book("one", B, learns(), 3, is_free=True)
+    ledger.book("one", A, learns(), 4, is_free=False)
+    assert ledger.place("one", B, 5) == RestorePlace(is_held=True, is_granted=True, ahead=2, most=1)
+    assert not ledger.place("one", A, 5).is_free
 
 
 @pytest.mark.parametrize("records", [100, None, 101])
 def test_learners_without_progress_give_their_place_back_for_good_and_are_not_called_off(records: int | None) -> None:
     ledger = RestoreLedger(1)
     asks(ledger, A, 0)
-    ledger.book("one", A, learns(records), STALLED_SECONDS - 1)
+    ledger.book("one", A, learns(records), STALLED_SECONDS - 1, is_free=True)
     assert not asks(ledger, B, STALLED_SECONDS - 1)
     assert asks(ledger, B, STALLED_SECONDS)
-    ledger.book("one", A, learns(1), STALLED_SECONDS + 1)
+    ledger.book("one", A, learns(1), STALLED_SECONDS + 1, is_free=True)
     assert ledger.place("one", A, STALLED_SECONDS + 2).is_free
     assert ledger.in_use(STALLED_SECONDS + 2) == {"one": 1}
 
@@ -89,7 +104,7 @@ def test_learners_without_progress_give_their_place_back_for_good_and_are_not_ca
 def test_progress_keeps_the_place_but_not_for_ever() -> None:
     ledger, now, records = RestoreLedger(1), 0.0, 10.0**12
     while now < LONGEST_SECONDS:
-        ledger.book("one", A, learns(round(records)), now)
+        ledger.book("one", A, learns(round(records)), now, is_free=True)
         assert not asks(ledger, B, now)
         now, records = now + STALLED_SECONDS / 2, records * 0.8
     assert asks(ledger, B, now)
@@ -97,9 +112,9 @@ def test_progress_keeps_the_place_but_not_for_ever() -> None:
 
 def test_the_next_pods_of_a_drain_are_progress_and_noise_is_none() -> None:
     ledger = RestoreLedger(1)
-    ledger.book("one", A, learns(1_000), 0)
-    ledger.book("one", A, learns(50_000, 1), 400)
-    ledger.book("one", A, learns(49_999, 1), 800)
+    ledger.book("one", A, learns(1_000), 0, is_free=True)
+    ledger.book("one", A, learns(50_000, 1), 400, is_free=True)
+    ledger.book("one", A, learns(49_999, 1), 800, is_free=True)
     assert not asks(ledger, B, 400 + STALLED_SECONDS - 1)
     assert asks(ledger, B, 400 + STALLED_SECONDS)
 
@@ -109,12 +124,12 @@ def test_who_does_not_ask_lets_others_pass_and_finds_its_turn_again() -> None:
     for key in (A, B):
         asks(ledger, key, 0)
     asks(ledger, C, 1)
-    ledger.book("one", A, RESTS, 2)
+    ledger.book("one", A, RESTS, 2, is_free=False)
     assert not asks(ledger, C, ASKS_SECONDS)
     assert asks(ledger, C, ASKS_SECONDS + 1)
     asks(ledger, D, ASKS_SECONDS + 2)
     asks(ledger, B, ASKS_SECONDS + 3)
-    ledger.book("one", C, RESTS, ASKS_SECONDS + 4)
+    ledger.book("one", C, RESTS, ASKS_SECONDS + 4, is_free=False)
     assert [asks(ledger, D, ASKS_SECONDS + 5), asks(ledger, B, ASKS_SECONDS + 5)] == [False, True]
 
 
@@ -122,7 +137,7 @@ def test_a_turn_is_forgotten_at_last() -> None:
     ledger = RestoreLedger(1)
     asks(ledger, A, 0)
     asks(ledger, B, 0)
-    ledger.book("one", A, learns(1), REMEMBERED_SECONDS)
+    ledger.book("one", A, learns(1), REMEMBERED_SECONDS, is_free=True)
     asks(ledger, C, REMEMBERED_SECONDS)
     asks(ledger, B, REMEMBERED_SECONDS + 1)
     assert ledger.place("one", B, REMEMBERED_SECONDS + 1).ahead == 2
@@ -141,7 +156,7 @@ def test_other_credentials_are_another_cluster_and_the_place_goes_along() -> Non
     ledger = RestoreLedger(1)
     asks(ledger, A, 0)
     assert ledger.place("two", A, 1).is_held
-    ledger.book("two", A, learns(), 1)
+    ledger.book("two", A, learns(), 1, is_free=True)
     assert (asks(ledger, B, 1), asks(ledger, C, 1, "two")) == (True, False)
 
 
@@ -181,11 +196,12 @@ class Fleet(RuleBasedStateMachine):
             self.waiting = [(where, who, self.now if who == key else at) for where, who, at in self.waiting]
         else:
             self._drop(key)
-        self.ledger.book(cluster, key, learns(records) if place.is_free else WAITS, self.now)
+        claim = learns(records) if place.is_free else WAITS
+        self.ledger.book(cluster, key, claim, self.now, is_free=place.is_free)
 
     @rule(key=keys)
     def ends(self, key: Key) -> None:
-        self.ledger.book(key.namespace, key, RESTS, self.now)
+        self.ledger.book(key.namespace, key, RESTS, self.now, is_free=False)
 
     @rule(key=keys)
     def is_deleted(self, key: Key) -> None:
@@ -233,7 +249,7 @@ def test_each_application_has_its_turn_whatever_the_others_do(
         for key, wants_from, ends in apps:
             started = began.get(key)
             if now < wants_from or (started is not None and ends and now - started > takes):
-                ledger.book("one", key, RESTS, now)
+                ledger.book("one", key, RESTS, now, is_free=False)
             elif asks(ledger, key, now):
                 began.setdefault(key, now)
         most_at_once = max(most_at_once, ledger.in_use(now).get("one", 0))

@@ -94,6 +94,20 @@ def test_a_rollout_waits_for_a_place_too() -> None:
     assert (named(goes_on), need(goes_on)) == ({2}, RestoreNeed.LEARNING)
 
 
+def test_what_a_new_leader_only_found_goes_on_and_the_other_pods_wait_for_a_place() -> None:
+    """It had counted before the group was read: an agent knows of a pod that leaves, and that could be learning."""
+    found, record = RestorePlace(is_held=True, is_free=False, ahead=1, most=1), a_record(target=1)
+    learning = decide(a_case(place=found, desired=1, record=record, heard=example.leaving(2)), POLICY)
+    assert (named(learning), need(learning)) == (None, RestoreNeed.LEARNING)
+    drained = decide(a_case(DRAINED, found, desired=1, record=record, heard=example.leaving(2)), POLICY)
+    assert (granted(drained), need(drained)) == ([2], RestoreNeed.NONE), "the place goes back with the step"
+    with_a_place = replace(found, is_granted=True, is_free=True)
+    assert named(decide(a_case(place=with_a_place, desired=1, record=record, heard=example.leaving(2)), POLICY)) == {
+        1,
+        2,
+    }
+
+
 # What does not.
 
 

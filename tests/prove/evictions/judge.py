@@ -145,8 +145,9 @@ class EvictionJudge:
 
     def _is_promised(self) -> bool:
         app = self._store.get("streamapps", self._judge.key.namespace, self._judge.key.name)
-        policy = {} if app is None else app["spec"].get("disruption", {})
-        return bool(policy.get("policy") == "WhenCaughtUp")
+        if app is None or "deletionTimestamp" in app["metadata"]:
+            return False  # (its owner lets go of it, and a drain must not wait for nobody)
+        return bool(app["spec"].get("disruption", {}).get("policy") == "WhenCaughtUp")
 
     # The budget.
 

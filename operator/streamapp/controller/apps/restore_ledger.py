@@ -39,6 +39,8 @@ class _Phase:
     """The least number of records that was missing since these pods leave."""
     is_counted: bool = True
     """Its place was not given back."""
+    is_granted: bool = False
+    """The place was free when it was taken. What was only found to be under way goes on, and begins nothing more."""
 
     def note(self, claim: RestoreClaim, now: float) -> None:
         """How far they are."""
@@ -77,23 +79,36 @@ class RestoreLedger:
     def place(self, cluster: Cluster, key: Key, now: float) -> RestorePlace:
         """What there is for an application: its place, a free one, or how many are ahead."""
         self._review(now)
-        is_held = key in self._phases
-        ahead = sum(one.is_counted for other, one in self._phases.items() if one.cluster == cluster and other != key)
+        used = sum(one.is_counted for other, one in self._phases.items() if one.cluster == cluster and other != key)
         own = self._turns.get(key)
-        ahead += sum(
+        ahead = used + sum(
             one.cluster == cluster and now - one.asked_at <= ASKS_SECONDS and (own is None or one.number < own.number)
             for other, one in self._turns.items()
             if other != key
         )
-        return RestorePlace(is_held=is_held, is_free=is_held or ahead < self.most, ahead=ahead, most=self.most)
+        phase = self._phases.get(key)
+        is_granted = phase is not None and phase.is_granted
+        is_free = is_granted or (ahead if phase is None else used) < self.most
+        return RestorePlace(
+            is_held=phase is not None, is_granted=is_granted, is_free=is_free, ahead=ahead, most=self.most
+        )
 
-    def book(self, cluster: Cluster, key: Key, claim: RestoreClaim, now: float) -> None:
-        """Book what a decision wants. One that learns already keeps its place, even if there is none left."""
+    def book(self, cluster: Cluster, key: Key, claim: RestoreClaim, now: float, *, is_free: bool) -> None:
+        """Book what a decision wants. One that learns already keeps its place, even if there is none left.
+
+        Args:
+            cluster: The application's.
+            key: The application.
+            claim: What the decision wants.
+            now: On the clock of all these questions, seconds.
+            is_free: Whether the decision was told that it can have a place.
+        """
         self._review(now)
         if claim.need is RestoreNeed.LEARNING:
             self._turns.pop(key, None)
             phase = self._phases.setdefault(key, _Phase(cluster, now, now))
             phase.cluster = cluster
+            phase.is_granted |= is_free
             phase.note(claim, now)
             return
         self._phases.pop(key, None)

@@ -67,7 +67,7 @@ class RestorePlaces:
         now = self._monotonic()
         place = self._ledger.place(_cluster_of(key, application), key, now)
         if self._is_new(now):
-            place = replace(place, is_free=place.is_held)
+            place = replace(place, is_free=place.is_granted)
         return replace(snapshot, place=place)
 
     def book(self, key: Key, application: Application, snapshot: Snapshot, claim: RestoreClaim) -> None:
@@ -76,7 +76,8 @@ class RestorePlaces:
             return
         if claim.need is RestoreNeed.LEARNING or _is_known(snapshot):
             self._seen.add(key)
-        self._ledger.book(_cluster_of(key, application), key, claim, self._monotonic())
+        place, now = snapshot.place, self._monotonic()
+        self._ledger.book(_cluster_of(key, application), key, claim, now, is_free=place.is_free)
         self._show()
 
     def leave(self, key: Key) -> None:

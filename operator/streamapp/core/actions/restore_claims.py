@@ -51,13 +51,17 @@ def _of_a_drain(evidence: Evidence, leaving: Leaving) -> RestoreNeed:
     """Until the pods that leave hold no task with state: learners that are caught up can fall behind again.
 
     Pods that agents know to leave count, even if the decision wants them to stay: until the agents know it, too.
+    Where a place was only found to be held, the others that are to leave wait like those of everybody else.
     """
     place, known = evidence.snapshot.place, announced_pods(evidence)
     if place.is_held:
-        pods = wanted_to_leave(evidence, leaving) | known
+        pods = wanted_to_leave(evidence, leaving) | known if place.is_free else known
         holds = evidence.latest is None or any(stateful_tasks(evidence, ordinal) for ordinal in pods)
-        return RestoreNeed.LEARNING if pods and holds else RestoreNeed.NONE
-    if known and pods_without_copies(evidence, known):
+        if pods and holds:
+            return RestoreNeed.LEARNING
+        if place.is_free:
+            return RestoreNeed.NONE
+    elif known and pods_without_copies(evidence, known):
         return RestoreNeed.LEARNING
     if not pods_without_copies(evidence, drained_now(evidence, leaving)):
         return RestoreNeed.NONE

@@ -195,9 +195,11 @@ class RestorePlace:
     """What the budget of its Kafka cluster leaves to an application: one place, for all of its learners."""
 
     is_held: bool = False
-    """The application has a place."""
+    """The application has a place: granted, or since its learners were found to be under way."""
+    is_granted: bool = False
+    """It has one that was free when it began."""
     is_free: bool = True
-    """It has one, or can take one now."""
+    """It has such a one, or can take one now."""
     ahead: int = 0
     """Applications that have a place, or have waited longer for one."""
     most: int = 0
