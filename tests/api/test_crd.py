@@ -180,6 +180,7 @@ def test_lists_say_how_they_are_merged() -> None:
         ".status.convergence.slowest": "atomic",
         ".status.members": "atomic",
         ".status.lastSteps": "atomic",
+        ".status.downtime.byCause": "atomic",
         ".status.conditions": "map",
     }
 

@@ -174,6 +174,8 @@ class Judge:
                 self.wrong(4, why)
         if plural == "streamapps" and body:
             self._claims.said(body)
+        if plural == "statefulsets" and body and before is None:
+            self.raises.written(body["spec"]["replicas"])  # (of a StreamApp that has waited for a rival's end)
         if writer is None or before is None:
             return
         if plural == "statefulsets" and body:

@@ -57,6 +57,10 @@ from tests.prove.story import Disturbance, Story
             id="a new leader gave two places of one: it took for begun what it had not read yet",
         ),
         pytest.param(
+            "owner-deleted-slowly seed=31000015 kafka:19:wish@1:3",
+            id="a StatefulSet that is made with the desired replicas is a raise to them",
+        ),
+        pytest.param(
             "node-drain seed=1 write:15:delete-app:1", id="the budget of a StreamApp that is being deleted opens"
         ),
     ],

@@ -30,6 +30,7 @@ class Metrics:
         self._of_holds(self.registry)
         self._of_ended_holds(self.registry)
         self._of_applications(self.registry)
+        self._of_downtime(self.registry)
         self._of_forecasts(self.registry)
         self._of_agents(self.registry)
         self._of_restores(self.registry)
@@ -157,6 +158,39 @@ class Metrics:
             registry=registry,
         )
 
+    def _of_downtime(self, registry: CollectorRegistry) -> None:
+        """Times in which tasks did not run; the times of several tasks add up."""
+        self.task_seconds = Counter(
+            "streamapp_task_seconds_total",
+            "Tasks times the seconds in which the operator watched them.",
+            _APP,
+            registry=registry,
+        )
+        self.downtime = Counter(
+            "streamapp_downtime_task_seconds_total",
+            "Seconds in which tasks did not run, at most, by cause. Counted half a minute after each time has ended.",
+            (*_APP, "cause"),
+            registry=registry,
+        )
+        self.downtime_seen = Counter(
+            "streamapp_downtime_seen_task_seconds_total",
+            "Seconds in which tasks were seen not to run: the downtime is at least as long.",
+            _APP,
+            registry=registry,
+        )
+        self.long_downtimes = Counter(
+            "streamapp_downtimes_over_objective_total",
+            "Times in which a task did not run for longer than `spec.objective.longestDowntime`, at most.",
+            _APP,
+            registry=registry,
+        )
+        self.downtime_budget = Gauge(
+            "streamapp_downtime_budget_ratio",
+            "Share of the task-seconds that can be lost: 1 minus `spec.objective.availability`.",
+            _APP,
+            registry=registry,
+        )
+
     def _of_restores(self, registry: CollectorRegistry) -> None:
         """The budget of learners; without `restores.perCluster` there is no series."""
         self.restore_places_used = Gauge(
@@ -252,6 +286,7 @@ class Metrics:
             *(self.steps, self.removed),
             *(self.agent_requests, self.announcements),
             *(self.forecasts, self.forecast_error, self.forecast_wrong_moves),
+            *(self.task_seconds, self.downtime, self.downtime_seen, self.long_downtimes, self.downtime_budget),
         )
         for metric in of_apps:
             metric.remove_by_labels({"namespace": namespace, "name": name})

@@ -98,6 +98,7 @@ def test_everything_but_three_fields_has_a_default() -> None:
         },
         "rollout": {"policy": "WhenCaughtUp"},
         "disruption": {"policy": "OneAtATime"},
+        "objective": {"availability": "99.9"},
         "paused": False,
         "dryRun": False,
     }
@@ -119,6 +120,22 @@ def test_state_has_defaults_too() -> None:
         "maxIdleTime": "20h",
     }
     assert (state.directory, state.max_idle_time) == ("/var/lib/streams", timedelta(hours=20))
+
+
+@pytest.mark.parametrize(("text", "budget"), [("99.9", 0.001), ("0", 1.0), ("99.9999", 0.000001), ("50.5", 0.495)])
+def test_an_objective_leaves_a_share_of_the_time(text: str, budget: float) -> None:
+    spec = a_streamapp({"spec.objective.availability": text, "spec.objective.longestDowntime": "500ms"}).spec
+    assert spec.objective.budget == pytest.approx(budget)
+    assert spec.objective.longest_downtime == timedelta(milliseconds=500)
+
+
+@pytest.mark.parametrize("text", ["100", "99.99999", "-1", "99,9", "", "99.", ".5", "99.9%"])
+def test_an_objective_that_cannot_be_met_or_read_is_refused(text: str) -> None:
+    found = parse(stored({"spec.objective.availability": text}))
+    assert isinstance(found, InvalidStreamApp)
+    (fault,) = found.faults
+    assert fault.field == "spec.objective.availability"
+    assert "must be a percentage below 100, as text: '99.9'" in str(fault)
 
 
 def test_the_application_runs_in_the_first_container_unless_another_is_named() -> None:

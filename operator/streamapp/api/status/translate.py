@@ -17,6 +17,7 @@ from streamapp.api.v1alpha1.status import (
     AgentState,
     ConvergenceState,
     ConvergenceStatus,
+    DowntimeStatus,
     GroupProtocol,
     MemberStatus,
     StreamAppStatus,
@@ -125,6 +126,7 @@ def status_of(
     snapshot: Snapshot,
     previous: StreamAppStatus,
     gap: Gap | GapUnknown | None = None,
+    downtime: DowntimeStatus | None = None,
 ) -> dict[str, Any]:
     """The whole status, as JSON; what is not in it is to be removed from the resource (server-side apply does).
 
@@ -134,6 +136,7 @@ def status_of(
         snapshot: Its facts; their time is the time of every transition.
         previous: The status that was last written, by this process or, after a restart, as it stands on the resource.
         gap: What was seen of the gap of the step that this decision finds finished.
+        downtime: Of the month, with what this pass adds; None where this process saw none.
     """
     answer = _Answer(found, decision, snapshot, previous)
     statefulset = snapshot.workload.statefulset
@@ -149,6 +152,7 @@ def status_of(
         scale_down=scale_down_status(decision, snapshot, previous.scale_down),
         members=answer.members(),
         last_steps=steps_with(decision, gap, previous),
+        downtime=downtime or previous.downtime,
         conditions=with_times(decision.conditions, previous.conditions, snapshot.app.generation, snapshot.now),
     )
     return _written(status)

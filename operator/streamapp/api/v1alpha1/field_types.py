@@ -60,6 +60,10 @@ _SEGMENT = r"([^/:.][^/:]*|\.[^/:.][^/:]*|\.\.[^/:]+)"
 _HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
 _BROKER = rf"{_HOST}:[0-9]{{1,5}}"
 
+Percentage = Annotated[
+    str, Text(most=8, pattern=r"[0-9]{1,2}(\.[0-9]{1,4})?", message="must be a percentage below 100, as text: '99.9'")
+]
+
 ApplicationId = Annotated[
     str,
     Text(

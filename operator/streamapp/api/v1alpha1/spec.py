@@ -5,6 +5,7 @@ maximum, so that the CEL rules have a bounded cost. `null` is never used.
 """
 
 from datetime import timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from streamapp.api.v1alpha1.field_types import (
     Folder,
     ObjectName,
     OptionalFolder,
+    Percentage,
     Quantity,
     RequiredName,
     TopologyText,
@@ -38,6 +40,7 @@ FIXED_CLAIM = "the volume claim templates of a StatefulSet are immutable"
 
 StabilizationWindow = Annotated[timedelta, DurationText(least=timedelta(0), most=timedelta(hours=24))]
 Timeout = Annotated[timedelta, DurationText(least=timedelta(minutes=1), most=timedelta(hours=720))]
+LongestDowntime = Annotated[timedelta, DurationText(least=timedelta(0), most=timedelta(hours=24))]
 MaxIdleTime = Annotated[timedelta, DurationText(least=timedelta(minutes=1), most=timedelta(hours=8760))]
 
 
@@ -309,6 +312,20 @@ class Disruption(ApiModel):
     caught-up copy on another pod; a cordoned node starts the draining of its pods."""
 
 
+class Objective(ApiModel):
+    """How much downtime of tasks is acceptable. The operator counts downtime against it, and decides nothing by it."""
+
+    availability: Percentage = "99.9"
+    """Percentage of the task-seconds of a month in which tasks must run, as text."""
+    longest_downtime: LongestDowntime | None = None
+    """The longest acceptable downtime of a task. A longer one counts in a metric. Absent: none is too long."""
+
+    @property
+    def budget(self) -> float:
+        """The share of task-seconds that can be lost."""
+        return float(1 - Decimal(self.availability) / 100)
+
+
 class StreamAppSpec(ApiModel):
     """The desired state."""
 
@@ -367,6 +384,8 @@ class StreamAppSpec(ApiModel):
     """How a changed template reaches the pods."""
     disruption: Disruption = Disruption()
     """When pods can be evicted."""
+    objective: Objective = Objective()
+    """How much downtime is acceptable."""
     paused: StrictBool = False
     """Whether the operator stops scaling, restarting and preparing. It still completes an open step."""
     dry_run: StrictBool = False

@@ -18,6 +18,7 @@ from streamapp.core.facts.policy import LearnerSource
 
 MOST_MEMBERS = 200
 MOST_STEPS = 10
+MOST_CAUSES = 6
 MOST_SLOWEST = 10
 MOST_CONDITIONS = 32
 MOST_MESSAGE = 4096
@@ -176,6 +177,37 @@ class LastStep(ApiModel):
     """Set if coverage was overridden."""
 
 
+class CauseStatus(ApiModel):
+    """The downtime of one cause."""
+
+    cause: Annotated[str, Field(max_length=32)]
+    """`crash`, `rollout`, `scale`, `eviction`, `rebalance` or `unknown`."""
+    at_most: Span
+    """Downtime of all tasks together, at most."""
+
+
+class DowntimeStatus(ApiModel):
+    """Times in which tasks did not run, of one month; the times of several tasks add up."""
+
+    month: Annotated[str, Field(max_length=7, pattern="^[0-9]{4}-[0-9]{2}$")]
+    """The calendar month in UTC. The first downtime of the next month begins a new count."""
+    count: Count
+    """How often a task did not run. A time counts when it has ended."""
+    at_least: Span
+    """Sum of the times that the operator saw."""
+    at_most: Span
+    """Sum of the times from the last look before to the first look after."""
+    longest: Span
+    """The longest time, at most."""
+    longest_task: TaskName
+    """Its task."""
+    budget_used: Annotated[str, Field(max_length=16)] | None = None
+    """`atMost` as a percentage of the month's budget: `spec.objective.availability` of all task-seconds. Absent: the
+    tasks are unknown."""
+    by_cause: Annotated[tuple[CauseStatus, ...], Field(max_length=MOST_CAUSES, json_schema_extra=_ATOMIC)] = ()
+    """The most expensive cause first."""
+
+
 class ConditionStatus(ApiModel):
     """One condition, as Kubernetes defines them."""
 
@@ -218,6 +250,8 @@ class StreamAppStatus(ApiModel):
     """One entry per pod, up to 200 of the lowest ordinals."""
     last_steps: Annotated[tuple[LastStep, ...], Field(max_length=MOST_STEPS, json_schema_extra=_ATOMIC)] = ()
     """The last ten completed steps of scale-downs, newest first."""
+    downtime: DowntimeStatus | None = None
+    """Downtime of tasks in a month. Absent: the operator saw none yet."""
     conditions: Annotated[
         tuple[ConditionStatus, ...], Field(max_length=MOST_CONDITIONS, json_schema_extra=_BY_TYPE)
     ] = ()

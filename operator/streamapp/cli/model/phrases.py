@@ -30,6 +30,11 @@ def downtime_text(step: LastStep) -> str:
     """How long a task did not run: a range, since the operator reads the group only at intervals."""
     if step.downtime_max is None:
         return "not seen"
-    if not step.downtime_uncertainty:
-        return durations.fine(step.downtime_max)
-    return f"{durations.fine(step.downtime_max - step.downtime_uncertainty)} to {durations.fine(step.downtime_max)}"
+    return downtime_range(step.downtime_max - (step.downtime_uncertainty or timedelta(0)), step.downtime_max)
+
+
+def downtime_range(at_least: timedelta, at_most: timedelta) -> str:
+    """One duration, or two with `to` between them."""
+    if at_least == at_most:
+        return durations.fine(at_most)
+    return f"{durations.fine(at_least)} to {durations.fine(at_most)}"

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from streamapp.api.v1alpha1.status import ConvergenceState, ConvergenceStatus, SlowTask
 from streamapp.cli.model.app_view import AppState, AppView, view_of
-from streamapp.cli.model.phrases import LABELS, about_left
+from streamapp.cli.model.phrases import LABELS, about_left, downtime_range
 from streamapp.cli.screens.pods import pods
 from streamapp.cli.screens.scale_down import last_steps, scale_down
 from streamapp.cli.text import durations
@@ -86,6 +86,7 @@ class _Screen:
             pods(self.view, width, self.most_pods),
             _conditions(self.view),
             last_steps(self.view, width),
+            _downtime(self.view),
         )
         yield from (part for part in parts if part is not None)
 
@@ -136,6 +137,23 @@ def _application(view: AppView) -> Text:
             line.append(f"{label} ", style="dim").append(f"{fact}   ")
     line.rstrip()
     return line
+
+
+def _downtime(view: AppView) -> RenderableType | None:
+    """The downtime of the month and what of its budget it used; None if the operator saw none."""
+    month = view.status.downtime
+    if month is None:
+        return None
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", width=LABELS, no_wrap=True)
+    table.add_column(overflow="fold")
+    used = "" if month.budget_used is None else f", {month.budget_used} of the budget"
+    times = "1 time" if month.count == 1 else f"{month.count:,} times"
+    table.add_row("downtime", f"{downtime_range(month.at_least, month.at_most)} in {times} in {month.month}{used}")
+    table.add_row("longest", f"{durations.fine(month.longest)} at most, task {month.longest_task}")
+    causes = (f"{one.cause} {durations.fine(one.at_most)}" for one in month.by_cause)
+    table.add_row("by cause", ", ".join(causes))
+    return table
 
 
 def _source(source: LearnerSource) -> str:

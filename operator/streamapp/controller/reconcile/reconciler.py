@@ -268,8 +268,9 @@ class Reconciler:
             raise
         decision, gap = _with_unreported(gathered, decision)
         forecasts = self._reporter.forecasts.note(gathered, decision)
-        self._recorder.record(gathered.key, _look(gathered, decision, gap, forecasts))
-        await self._reporter.report(gathered, decision, gap, done=failure is None)
+        look = _look(gathered, decision, gap, forecasts)
+        self._recorder.record(gathered.key, look)
+        await self._reporter.report(gathered, decision, look, done=failure is None)
         if failure is None or gathered.snapshot.raised is not None:
             gathered.application.memory.unreported = Unreported()
         self._remember(key, failure)

@@ -12,8 +12,10 @@ import structlog
 from streamapp.api.status.conditions import said
 from streamapp.api.status.throttle import is_worth_writing
 from streamapp.api.status.translate import status_after_raise, status_of
+from streamapp.api.v1alpha1.status import DowntimeStatus
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.metrics import CANCELLED, REMOVED, Metrics
+from streamapp.controller.reconcile.downtime import DowntimeLedger
 from streamapp.controller.reconcile.forecasts import Forecasts
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
@@ -24,6 +26,7 @@ from streamapp.core.gates.candidates import RemovalKind
 from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
+from streamapp.flightrecord.changes import Look
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import events, status
@@ -62,16 +65,17 @@ class Reporter:
         """When each application was last reconciled without an error; before that, when it was first tried."""
         self.forecasts = Forecasts(metrics, now)
         """Predictions of changes, and what became of them."""
+        self.downtime = DowntimeLedger(metrics)
 
-    async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
-        """Report a decision.
+    async def report(self, gathered: Gathered, decision: Decision, look: Look, *, done: bool) -> None:
+        """Report a decision, and the pass that made it as the record keeps it.
 
         Events are sent only if every step of the plan succeeded (`done`), or the replicas were raised before it.
         """
         self._measure(gathered, decision)
-        self._measure_ends(gathered, decision, gap)
+        self._measure_ends(gathered, decision, look.gap)
         changed = self._log(gathered, decision)
-        await self._write_status(gathered, decision, gap)
+        await self._write_status(gathered, decision, look.gap, self.downtime.note(gathered.key, look))
         if done or gathered.snapshot.raised is not None:
             await self._publish(gathered, decision, changed=changed)
         if done:
@@ -117,6 +121,7 @@ class Reporter:
         for remembered in (self._logged, self._holds, self._unreadable, self._shown, self._succeeded_at):
             remembered.pop(key, None)
         self.forecasts.forget(key)
+        self.downtime.forget(key)
         self._metrics.forget(key.namespace, key.name)
 
     def _log(self, gathered: Gathered, decision: Decision) -> bool:
@@ -137,9 +142,11 @@ class Reporter:
             )
         return changed
 
-    async def _write_status(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> None:
+    async def _write_status(
+        self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, downtime: DowntimeStatus | None
+    ) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        new = status_of(gathered.streamapp, decision, gathered.snapshot, gathered.streamapp.status, gap)
+        new = status_of(gathered.streamapp, decision, gathered.snapshot, gathered.streamapp.status, gap, downtime)
         old: dict[str, Any] = gathered.live.app.get("status", {})
         if decision.closed_step is not None:
             log.info("step completed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
