@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import timedelta
 
 from kio.schema.errors import ErrorCode
@@ -14,10 +13,11 @@ from kio.schema.sync_group.v5.response import SyncGroupResponse
 from kio.schema.types import GroupId
 from kio.static.primitive import i32Timedelta
 
+from streamapp.kafka.brokers.coordinator import Coordinator
+from streamapp.kafka.brokers.pool import Pool
+from streamapp.kafka.brokers.shared_brokers import SharedBrokers
 from streamapp.kafka.connection.connection import Connection
-from streamapp.kafka.connection.connector import Connector
-from streamapp.kafka.connection.coordinator import Coordinator
-from streamapp.kafka.connection.pool import Pool
+from streamapp.kafka.connection.connector import Connector, Threads
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict
 from streamapp.wire.members import RawMember
@@ -33,8 +33,8 @@ SESSION = timedelta(minutes=1)
 async def joined(bootstrap: str) -> AsyncIterator[None]:
     """Make the group `counter` of the captured members, stable for the time of the block."""
     settings = read_settings(bootstrap, {})
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        pool = Pool(settings, Connector(settings, executor))
+    with closing(Threads()) as threads, closing(SharedBrokers(settings, Connector(settings, threads))) as brokers:
+        pool = Pool(brokers)
         coordinator = Coordinator(pool, APPLICATION)
         members = captured("4.2.1-standbys")
         connections = [await coordinator.connect(member.client_id) for member in members]
@@ -49,7 +49,7 @@ async def joined(bootstrap: str) -> AsyncIterator[None]:
         finally:
             for connection in connections:
                 connection.close()
-            pool.close()
+            brokers.close()
             await asyncio.sleep(0)
 
 

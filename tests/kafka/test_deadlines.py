@@ -13,8 +13,8 @@ import pytest
 
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd
+from streamapp.kafka.brokers.coordinator import Coordinator
 from streamapp.kafka.cluster import KafkaCluster
-from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.errors import BrokerUnreachableError, KafkaTimeoutError
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
 from streamapp.kafka.group.eviction import MemberToEvict, evict

@@ -164,7 +164,12 @@ def test_a_changelog_that_forgets_tombstones_before_state_is_removed_is_named(pl
 
     async def read() -> dict[str, TopicConfig | ConfigUnread]:
         text = TOPOLOGY.format(source=source)
-        group = KafkaGroup(read_settings(bootstrap(), {}), application_id, text, deadline_seconds=DEADLINE)
+        group = KafkaGroup(
+            KafkaCluster(read_settings(bootstrap(), {}), application_id),
+            application_id,
+            text,
+            deadline_seconds=DEADLINE,
+        )
         try:
             task_set = await group.task_set()
             assert isinstance(task_set, TaskSet)

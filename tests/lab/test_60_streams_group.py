@@ -192,7 +192,7 @@ def test_changelogs_that_may_belong_to_another_application_are_not_taken_for_its
 
 async def universe_of_group(bootstrap: str, name: str) -> TaskSet | TopologyUnknown:
     """Find out the application's tasks as the operator does."""
-    group = KafkaGroup(read_settings(bootstrap, {}), name, "", deadline_seconds=DEADLINE)
+    group = KafkaGroup(KafkaCluster(read_settings(bootstrap, {}), name), name, "", deadline_seconds=DEADLINE)
     try:
         await group.describe()
         return await group.task_set()

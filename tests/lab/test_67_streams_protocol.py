@@ -17,6 +17,7 @@ from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, uniqu
 from lab.scenarios.stream_app import ON_DEMAND
 from streamapp.controller.apps.kafka_group import KafkaGroup
 from streamapp.core.facts.group import GroupDescription, StandbySetting, StandbySettingUnread
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.settings import read_settings
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
@@ -43,9 +44,8 @@ def described(one: ObservedApp) -> GroupDescription:
     """Read the group as the operator does."""
 
     async def read() -> GroupDescription:
-        group = KafkaGroup(
-            read_settings(one.bootstrap, {}), one.app.application.application_id, "", deadline_seconds=10
-        )
+        name = one.app.application.application_id
+        group = KafkaGroup(KafkaCluster(read_settings(one.bootstrap, {}), name), name, "", deadline_seconds=10)
         try:
             found = (await group.describe()).group
         finally:

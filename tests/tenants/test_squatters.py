@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -16,12 +15,10 @@ from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.workload import Workload
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
-from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.errors import InvalidSettingsError
-from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import Address, read_settings
-from streamapp.kafka.topics.offsets import OffsetReader
 from streamapp.kube.client.kinds import Key
 from tests.controller.doubles.bench import a_stream_app
 from tests.kafka.answers import cluster
@@ -136,14 +133,11 @@ def test_an_address_that_an_allowed_broker_names_is_not_connected_to_unless_it_i
         async with elsewhere.running(), broker.running():
             broker.handlers["Metadata"] = always(cluster([elsewhere.address], {"t": [0]}))
             settings = replace(broker.settings(), allowed=AllowedBrokers((f"127.0.0.1:{broker.port}",)))
-            with ThreadPoolExecutor(max_workers=1) as executor:
-                pool = Pool(settings, Connector(settings, executor))
+            with closing(KafkaCluster(settings, "app")) as kafka:
                 try:
-                    await OffsetReader(pool).ends([TopicPartition("t", 0)], 5)
+                    await kafka.offsets.ends([TopicPartition("t", 0)], 5)
                 except InvalidSettingsError as error:
                     return str(error), len(elsewhere.seen)
-                finally:
-                    pool.close()
         raise AssertionError("it connected")
 
     said, asked = asyncio.run(main())

@@ -38,6 +38,7 @@ from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
 from streamapp.controller.record.reader import RecordHistory
 from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
+from streamapp.kafka.brokers.shared_clusters import SharedClusters
 from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kafka.connection.answer_limits import AnswerLimits
 from streamapp.kube.client.client import Json, KubeClient, ObjectList
@@ -326,6 +327,7 @@ class Operator:
             raising.cancel()
         await self.queue.close(patience_seconds)
         self.applications.close()
+        self.clusters.close()
         await self.agents.close()
 
     def _take_list(self, namespace: Namespace, listing: ObjectList) -> None:
@@ -359,6 +361,11 @@ class Operator:
         return self._reconciler.longest_pause(key)
 
     @cached_property
+    def clusters(self) -> SharedClusters:
+        """The Kafka clusters of all applications."""
+        return SharedClusters(self._answer_limits)
+
+    @cached_property
     def _answer_limits(self) -> AnswerLimits:
         """One for all applications: they share its budget."""
         return AnswerLimits(most_bytes=self.settings.kafka_answer_bytes, budget=ByteBudget())
@@ -366,4 +373,7 @@ class Operator:
     def connect(self, cluster_access: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""
         allowed = AllowedBrokers(self.settings.allowed_brokers)
-        return connect(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits, allowed, self._now)
+        return connect(
+            *(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits, allowed, self._now),
+            clusters=self.clusters,
+        )

@@ -8,7 +8,6 @@ import asyncio
 import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zlib import crc32
@@ -22,11 +21,12 @@ from kio.schema.types import TopicName
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64
 
 from streamapp.core.facts.ids import TopicPartition
-from streamapp.kafka.connection.connector import Connector
+from streamapp.kafka.brokers.pool import Pool
+from streamapp.kafka.brokers.shared_brokers import SharedBrokers
+from streamapp.kafka.connection.connector import Connector, Threads
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import unexpected
-from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import Address, KafkaSettings
 from streamapp.kafka.topics.leaders import leaders_of
 from streamapp.kafka.topics.topics import metadata
@@ -49,14 +49,16 @@ class Producer:
     """Writes to one topic; connects at first use, from within the event loop."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kafka-record")
-        self._pool = Pool(settings, Connector(settings, self._executor))
+        self._threads = Threads()
+        self._brokers = SharedBrokers(settings, Connector(settings, self._threads))
+        self._pool = Pool(self._brokers)
         self._topic = topic
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
         self._pool.close()
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._brokers.close()
+        self._threads.close()
 
     async def send(self, messages: Sequence[Message], deadline_seconds: float) -> None:
         """Write all of these, in their order within each key; KafkaAccessError if some can be missing."""

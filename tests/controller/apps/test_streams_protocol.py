@@ -23,6 +23,7 @@ from streamapp.core.facts.group import (
 )
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
+from streamapp.kafka.cluster import KafkaCluster
 from tests.kafka import answers
 from tests.kafka.group.test_group_configs import a_setting, a_write
 from tests.kafka.group.test_streams_groups import OLD, a_group, a_member, heartbeat_answer
@@ -37,7 +38,7 @@ def on_broker(broker: ScriptedBroker, work: Callable[[KafkaGroup], Awaitable[Any
     async def main() -> Any:
         async with broker.running():
             broker.coordinates("app")
-            group = KafkaGroup(broker.settings(), "app", topology, deadline_seconds=5)
+            group = KafkaGroup(KafkaCluster(broker.settings(), "app"), "app", topology, deadline_seconds=5)
             try:
                 return await work(group)
             finally:

@@ -5,9 +5,8 @@ import datetime as dt
 import ipaddress
 import ssl
 import struct
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,11 @@ from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
 from kio.schema.sasl_authenticate.v1.response import SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1.response import SaslHandshakeResponse
 
-from streamapp.kafka.connection.answer_limits import AnswerLimits
+from streamapp.kafka.brokers.pool import MOST_BROKERS, Pool
+from streamapp.kafka.brokers.shared_brokers import SharedBrokers
+from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
 from streamapp.kafka.connection.connection import Connection
-from streamapp.kafka.connection.connector import Connector
+from streamapp.kafka.connection.connector import Connector, Threads
 from streamapp.kafka.connection.errors import (
     AnswerTooLargeError,
     BrokerUnreachableError,
@@ -35,7 +36,6 @@ from streamapp.kafka.connection.errors import (
     NotAuthenticatedError,
     UnexpectedAnswerError,
 )
-from streamapp.kafka.connection.pool import MOST_BROKERS, Pool
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Sasl, Tls
 from streamapp.kafka.topics.topics import metadata
 from streamapp.wire.byte_budget import ByteBudget
@@ -48,8 +48,14 @@ PLAIN = Sasl("PLAIN", "reader", "s3cret")
 
 
 async def dialled(settings: KafkaSettings) -> Connection:
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        return await Connector(settings, executor).connect(settings.bootstrap[0], "a-test")
+    with closing(Threads()) as threads:
+        return await Connector(settings, threads).connect(settings.bootstrap[0], "a-test")
+
+
+@contextmanager
+def a_pool(settings: KafkaSettings, limits: AnswerLimits = DEFAULT_LIMITS) -> Iterator[Pool]:
+    with closing(Threads()) as threads, closing(SharedBrokers(settings, Connector(settings, threads))) as brokers:
+        yield Pool(brokers, limits)
 
 
 async def asked(broker: ScriptedBroker, tls: Tls | None = None, sasl: Sasl | None = None) -> FindCoordinatorResponse:
@@ -343,8 +349,8 @@ def large_metadata(topics: int) -> MetadataResponse:
 
 async def asked_for_topics(broker: ScriptedBroker, limits: AnswerLimits) -> MetadataResponse:
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False)
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        connection = await Connector(broker.settings(), executor, limits).connect(broker.address, "a-test")
+    with closing(Threads()) as threads:
+        connection = await Connector(broker.settings(), threads).connect(broker.address, "a-test", limits)
         try:
             return await connection.ask(request, MetadataResponse)
         finally:
@@ -373,13 +379,10 @@ def test_a_broker_that_sent_too_much_is_not_asked_again_at_once() -> None:
     async def main() -> int:
         broker = ScriptedBroker({"Metadata": always(large_metadata(3_000))})
         async with broker.running():
-            with ThreadPoolExecutor(max_workers=1) as executor:
-                limits = AnswerLimits(most_bytes=100_000)
-                pool = Pool(broker.settings(), Connector(broker.settings(), executor, limits))
+            with a_pool(broker.settings(), AnswerLimits(most_bytes=100_000)) as pool:
                 for _ in range(5):
                     with pytest.raises(AnswerTooLargeError):
                         await metadata(pool, None)
-                pool.close()
         return broker.names().count("Metadata")
 
     assert asyncio.run(main()) == 1
@@ -388,8 +391,7 @@ def test_a_broker_that_sent_too_much_is_not_asked_again_at_once() -> None:
 def test_a_cluster_that_names_brokers_without_end_is_not_followed() -> None:
     async def main() -> None:
         async with answering().running() as broker:
-            with ThreadPoolExecutor(max_workers=1) as executor:
-                pool = Pool(broker.settings(), Connector(broker.settings(), executor))
+            with a_pool(broker.settings()) as pool:
                 for port in range(1, MOST_BROKERS + 2):
                     with suppress(BrokerUnreachableError):
                         await pool.ask(Address("127.0.0.1", port), ASK, FindCoordinatorResponse)

@@ -34,6 +34,8 @@ class ClusterAccess:
     """Client properties, sorted; they can contain passwords."""
     application_id: str
     topology: str
+    namespace: str = ""
+    """Of the StreamApp: whose places looking names up takes."""
     fault: str | None = None
     """Why there are no properties, where the Secrets cannot be read or used."""
 

@@ -30,6 +30,7 @@ from streamapp.core.facts.topology import (
     universe_of_broker,
 )
 from streamapp.core.reasons import Reason
+from streamapp.kafka.brokers.shared_clusters import SharedClusters
 from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.allowed_brokers import EVERY_BROKER, AllowedBrokers
 from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
@@ -39,7 +40,7 @@ from streamapp.kafka.connection.errors import (
     KafkaAccessError,
     StreamsProtocolError,
 )
-from streamapp.kafka.connection.settings import KafkaSettings, read_settings
+from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict, evict_from_streams_group
 from streamapp.kafka.group.groups import DecodedGroup, read_group
 from streamapp.kafka.group.rebalance import ProbeNotRemoved, RebalanceSkipped, trigger_rebalance
@@ -66,8 +67,12 @@ def connect(
     limits: AnswerLimits = DEFAULT_LIMITS,
     allowed: AllowedBrokers = EVERY_BROKER,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    clusters: SharedClusters | None = None,
 ) -> ApplicationGroup:
-    """Give the Kafka side of an application; nothing is connected before the first look."""
+    """Give the Kafka side of an application; nothing is connected before the first look.
+
+    Applications that are given the same `clusters` share the connections to each; without them one shares with none.
+    """
     try:
         if cluster_access.fault is not None:
             return UnreachableGroup(cluster_access.fault)
@@ -80,14 +85,9 @@ def connect(
             )
     except KafkaAccessError as error:
         return UnreachableGroup(str(error))
-    return KafkaGroup(
-        settings,
-        cluster_access.application_id,
-        cluster_access.topology,
-        deadline_seconds=deadline_seconds,
-        limits=limits,
-        now=now,
-    )
+    application_id = cluster_access.application_id
+    cluster = KafkaCluster(settings, application_id, limits, clusters=clusters, tenant=cluster_access.namespace)
+    return KafkaGroup(cluster, application_id, cluster_access.topology, deadline_seconds=deadline_seconds, now=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +137,15 @@ class KafkaGroup:
 
     def __init__(
         self,
-        settings: KafkaSettings,
+        cluster: KafkaCluster,
         application_id: str,
         topology: str,
         *,
         deadline_seconds: float,
-        limits: AnswerLimits = DEFAULT_LIMITS,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._now = now
-        self._cluster = KafkaCluster(settings, application_id, limits)
+        self._cluster = cluster
         self._application_id = application_id
         self._topology: Topology | TopologyUnknown | None = parse_topology(topology) if topology.strip() else None
         self._deadline_seconds = deadline_seconds
@@ -156,7 +155,7 @@ class KafkaGroup:
         self._refusal, self._refused_until = "", 0.0
 
     def close(self) -> None:
-        """Drop every connection; waits for nothing."""
+        """Drop every connection that no other application uses; waits for nothing."""
         self._cluster.close()
 
     async def describe(self) -> Poll:

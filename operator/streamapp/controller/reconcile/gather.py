@@ -361,6 +361,7 @@ class Gatherer:
             properties=found.properties,
             application_id=streamapp.spec.application_id,
             topology=streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology,
+            namespace=streamapp.metadata.namespace,
             fault=found.fault,
         )
 

@@ -1,8 +1,9 @@
 """One connection to one broker, speaking the Kafka protocol in asyncio; kio knows the messages.
 
-Opened by `connector`, used by `pool` and `group.rebalance`. One request at a time: a request that fails or is cancelled
-closes the connection, so that a late answer is never taken for the next one. It retries nothing, knows nothing of the
-cluster, and has no deadline of its own: callers use `deadline.within`.
+Opened by `connector`, used by `brokers` and `group.rebalance`. One request at a time: a request that fails or is
+cancelled closes the connection, so that a late answer is never taken for the next one, which can be of another
+application. It retries nothing, knows nothing of the cluster, and has no deadline of its own: callers use
+`deadline.within`.
 
 Whoever can write a StreamApp chooses the broker, so every answer is bounded: by its request, more tightly before the
 broker has accepted our credentials, and by what all applications hold together.
@@ -85,7 +86,7 @@ class Connection:
     def is_usable(self) -> bool:
         """Whether the connection is open, and authenticated for a while yet."""
         is_authenticated = self._ends_at is None or time.monotonic() < self._ends_at
-        return is_authenticated and not self._writer.transport.is_closing()
+        return is_authenticated and not self._writer.transport.is_closing() and not self._reader.at_eof()
 
     def close(self) -> None:
         """Drop the connection at once, whatever is under way."""
@@ -93,7 +94,7 @@ class Connection:
 
     async def introduce(self, sasl: Sasl | BearerToken | None) -> None:
         """Learn which requests the broker knows, then authenticate."""
-        answer = await self._exchange(ApiVersionsRequest(), ApiVersionsResponse)
+        answer = await self._exchange(ApiVersionsRequest(), ApiVersionsResponse, self._limits)
         self._versions = {key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys}
         if sasl is not None:
             await self._authenticate(sasl)
@@ -103,8 +104,10 @@ class Connection:
         """Whether the broker supports this version of this request."""
         return request.__version__ in self._versions.get(request.__api_key__, ())
 
-    async def ask(self, request: RequestPayload, response: type[Response]) -> Response:
-        """Send a request and give its answer, error codes in it included.
+    async def ask(
+        self, request: RequestPayload, response: type[Response], limits: AnswerLimits | None = None
+    ) -> Response:
+        """Send a request and give its answer, error codes in it included; `limits` are those of the application.
 
         Raises BrokerUnreachableError when the connection breaks, BrokerUnsupportedError before anything is sent,
         UnexpectedAnswerError for bytes that are no such answer.
@@ -115,17 +118,17 @@ class Connection:
                 f"it does not know {type(request).__name__} version {request.__version__}",
                 "Kafka brokers of 3.2 or newer are needed",
             )
-        return await self._exchange(request, response)
+        return await self._exchange(request, response, limits or self._limits)
 
-    async def _exchange(self, request: RequestPayload, response: type[Response]) -> Response:
+    async def _exchange(self, request: RequestPayload, response: type[Response], limits: AnswerLimits) -> Response:
         if self._writer.transport.is_closing():
             raise self._unreachable("it was closed before")
         self._correlation += 1
         frame = _encode(request, self._correlation, self._client_id)
         try:
-            with self._limits.budget.share(self._limits.owner, self.close) as share:
-                body = await self._round_trip(frame, share)
-                return await _decode(body, self._correlation, response, self._limits.most_values)
+            with limits.budget.share(limits.owner, self.close) as share:
+                body = await self._round_trip(frame, share, limits.most_bytes)
+                return await _decode(body, self._correlation, response, limits.most_values)
         except asyncio.IncompleteReadError as error:
             raise self._unreachable("the broker closed the connection") from error
         except OSError as error:
@@ -137,27 +140,27 @@ class Connection:
             raise self._unexpected(f"its {response.__name__} cannot be read: {error}") from error
         except TooManyValuesError as error:
             self.close()
-            why = f"its {response.__name__} has more than {self._limits.most_values} values"
+            why = f"its {response.__name__} has more than {limits.most_values} values"
             raise self._too_large(why) from error
         except BudgetExceededError as error:
             self.close()
             raise self._too_large("the answers to all applications together need more memory than there is") from error
 
-    async def _round_trip(self, frame: bytes, share: Share) -> bytes:
+    async def _round_trip(self, frame: bytes, share: Share, most_bytes: int) -> bytes:
         try:
             self._writer.write(frame)
             await self._writer.drain()
-            return await self._frame(share)
+            return await self._frame(share, most_bytes)
         except BaseException:
             self.close()
             raise
 
-    async def _frame(self, share: Share) -> bytes:
+    async def _frame(self, share: Share, most_bytes: int) -> bytes:
         size = await self._reader.readexactly(4)
         (length,) = struct.unpack(">i", size)
         if length < 0 or size[0] in _OTHER_PROTOCOLS:
             raise self._unexpected(f"an answer of {length} bytes: {_OTHER_PROTOCOLS.get(size[0], _NOT_KAFKA)}")
-        most = self._most_bytes()
+        most = self._most_now(most_bytes)
         if length > most:
             raise self._too_large(f"an answer of {length} bytes, at most {most} are read")
         if self._left_before_login is not None:
@@ -180,13 +183,15 @@ class Connection:
             share.add(len(chunk))
             body += chunk
 
-    def _most_bytes(self) -> int:
+    def _most_now(self, most_bytes: int) -> int:
         if self._left_before_login is None:
-            return self._limits.most_bytes
+            return most_bytes
         return min(self._limits.each_before_login, self._left_before_login)
 
     async def _authenticate(self, sasl: Sasl | BearerToken) -> None:
-        handshake = await self._exchange(SaslHandshakeRequest(mechanism=sasl.mechanism), SaslHandshakeResponse)
+        handshake = await self._exchange(
+            SaslHandshakeRequest(mechanism=sasl.mechanism), SaslHandshakeResponse, self._limits
+        )
         if handshake.error_code is not ErrorCode.none:
             raise self._not_authenticated(f"it offers {', '.join(handshake.mechanisms)}, not {sasl.mechanism}")
         started = time.monotonic()
@@ -194,8 +199,8 @@ class Connection:
         try:
             message = next(steps)
             while True:
-                request = SaslAuthenticateRequest(auth_bytes=message)
-                answer = await self._exchange(request, SaslAuthenticateResponse)
+                proof = SaslAuthenticateRequest(auth_bytes=message)
+                answer = await self._exchange(proof, SaslAuthenticateResponse, self._limits)
                 if answer.error_code is not ErrorCode.none:
                     raise self._not_authenticated(answer.error_message or answer.error_code.name)
                 self._end_with(answer.session_lifetime, started)

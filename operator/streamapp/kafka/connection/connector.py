@@ -1,17 +1,21 @@
 """Opens connections to brokers of one cluster: name resolution, TCP, TLS, authentication.
 
-Used by `pool`. What blocks (the resolver, reading certificates) runs in the executor that the owner gives, one
-per cluster, so that a dead name server never holds the threads of another application.
+Used by `brokers`. What blocks (the resolver, reading certificates) runs in the few threads of `blocking_calls`, where
+a dead name server never holds the places of another tenant.
 """
 
 import asyncio
+import ipaddress
 import socket
 import ssl
 import tempfile
-from concurrent.futures import Executor
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
+from streamapp.kafka.connection.blocking_calls import BlockingCalls
 from streamapp.kafka.connection.connection import Connection, certificate_refused
 from streamapp.kafka.connection.errors import (
     BrokerUnreachableError,
@@ -24,22 +28,46 @@ from streamapp.kafka.connection.settings import Address, ClientCredentials, Kafk
 from streamapp.kafka.connection.tokens import BearerToken, TokenSource
 
 
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Where the process does what blocks, for all its clusters."""
+
+    names: BlockingCalls = field(default_factory=lambda: BlockingCalls("kafka-names"))
+    certificates: BlockingCalls = field(default_factory=lambda: BlockingCalls("kafka-keys", 4, 4, 1))
+    """Apart from the names: the password of a key can be made to take hours."""
+
+    def close(self) -> None:
+        """Begin nothing more; waits for nothing."""
+        self.names.close()
+        self.certificates.close()
+
+
 class Connector:
     """Knows the settings of one cluster and opens connections with them."""
 
-    def __init__(self, settings: KafkaSettings, executor: Executor, limits: AnswerLimits = DEFAULT_LIMITS) -> None:
+    def __init__(self, settings: KafkaSettings, threads: Threads) -> None:
         self.settings = settings
-        self._limits = limits
-        self._executor = executor
+        self._threads = threads
         self._context: ssl.SSLContext | None = None
         self._tokens: TokenSource | None = None
+        self._brokers_key, self._token_servers_key = object(), object()
+        """Of the calls that read certificates: the certificates themselves must not be kept as keys."""
 
-    async def connect(self, address: Address, client_id: str) -> Connection:
-        """Open an authenticated connection; the errors of a connection, or InvalidSettingsError."""
+    async def connect(
+        self, address: Address, client_id: str, limits: AnswerLimits = DEFAULT_LIMITS, tenant: Hashable = None
+    ) -> Connection:
+        """Open an authenticated connection; the errors of a connection, or InvalidSettingsError.
+
+        Args:
+            address: The broker.
+            client_id: How the operator calls itself there.
+            limits: Bound the answers until the broker has accepted the credentials, and after that as a default.
+            tenant: Whose places what blocks takes.
+        """
         check_allowed(address, self.settings.allowed)  # brokers name others in their answers
-        context, sasl = await self._tls_context(), await self._sasl()
+        context, sasl = await self._tls_context(tenant), await self._sasl(tenant)
         try:
-            reader, writer = await self._connect(address, context)
+            reader, writer = await self._connect(address, context, tenant)
         except ssl.SSLCertVerificationError as error:
             raise _unreachable(
                 address, f"its certificate is not trusted: {error.verify_message}", "check ssl.truststore.certificates"
@@ -49,7 +77,7 @@ class Connector:
                 raise certificate_refused(address, refusal) from error
             advice = "check bootstrapServers, security.protocol, network policies and the brokers"
             raise _unreachable(address, cause(error), advice) from error
-        connection = Connection(address, client_id, reader, writer, self._limits)
+        connection = Connection(address, client_id, reader, writer, limits)
         try:
             await connection.introduce(sasl)
         except BaseException as error:
@@ -60,10 +88,11 @@ class Connector:
         return connection
 
     async def _connect(
-        self, address: Address, context: ssl.SSLContext | None
+        self, address: Address, context: ssl.SSLContext | None, tenant: Hashable
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        loop = asyncio.get_running_loop()
-        hosts = await loop.run_in_executor(self._executor, _resolve, address)
+        hosts = [address.host]
+        if not _is_number(address.host):
+            hosts = await self._threads.names.run(tenant, address, partial(_resolve, address))
         failure = OSError("the name has no address")
         for host in hosts:
             try:
@@ -76,23 +105,34 @@ class Connector:
                 failure = error
         raise failure
 
-    async def _sasl(self) -> Sasl | BearerToken | None:
+    async def _sasl(self, tenant: Hashable) -> Sasl | BearerToken | None:
         sasl = self.settings.sasl
         if not isinstance(sasl, ClientCredentials):
             return sasl
         if self._tokens is None:
-            loop = asyncio.get_running_loop()
-            context = await loop.run_in_executor(self._executor, _context, Tls(trusted=sasl.trusted))
-            self._tokens = TokenSource(sasl, context, self._executor)
-        return await self._tokens.token()
+            context = await self._threads.certificates.run(
+                tenant, self._token_servers_key, partial(_context, Tls(trusted=sasl.trusted))
+            )
+            self._tokens = self._token_source(sasl, context)
+        return await self._tokens.token(tenant)
 
-    async def _tls_context(self) -> ssl.SSLContext | None:
-        if self.settings.tls is None:
-            return None
-        if self._context is None:
-            loop = asyncio.get_running_loop()
-            self._context = await loop.run_in_executor(self._executor, _context, self.settings.tls)
+    def _token_source(self, credentials: ClientCredentials, context: ssl.SSLContext) -> TokenSource:
+        """Give the one that another request has made meanwhile, or a new one: two would ask for two tokens."""
+        return self._tokens or TokenSource(credentials, context, self._threads.names)
+
+    async def _tls_context(self, tenant: Hashable) -> ssl.SSLContext | None:
+        tls = self.settings.tls
+        if tls is not None and self._context is None:
+            self._context = await self._threads.certificates.run(tenant, self._brokers_key, partial(_context, tls))
         return self._context
+
+
+def _is_number(host: str) -> bool:
+    """Whether it is an address, and no name that must be looked up."""
+    try:
+        return not isinstance(ipaddress.ip_address(host), ipaddress.IPv6Address) or "%" not in host
+    except ValueError:
+        return False
 
 
 def _resolve(address: Address) -> list[str]:

@@ -11,14 +11,14 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from streamapp.kafka.connection.blocking_calls import BlockingCalls
 from streamapp.kafka.connection.errors import (
     BrokerUnreachableError,
     InvalidSettingsError,
@@ -61,12 +61,12 @@ class TokenSource:
         self,
         credentials: ClientCredentials,
         context: ssl.SSLContext | None,
-        executor: Executor,
+        names: BlockingCalls,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._credentials = credentials
         self._context = context
-        self._executor = executor
+        self._names = names
         self._clock = clock
         self._turn = asyncio.Lock()
         self._token: BearerToken | None = None
@@ -78,8 +78,11 @@ class TokenSource:
         """Ask for a new token soon: a broker refused the last one."""
         self._until = min(self._until, self._asked_at + PAUSE_SECONDS)
 
-    async def token(self) -> BearerToken:
-        """Give a token that lasts; BrokerUnreachableError or NotAuthenticatedError, which name the token server."""
+    async def token(self, tenant: Hashable = None) -> BearerToken:
+        """Give a token that lasts; BrokerUnreachableError or NotAuthenticatedError, which name the token server.
+
+        `tenant` is who asks: the server's name is looked up in that tenant's places.
+        """
         async with self._turn:
             if self._clock() < self._until:
                 if self._token is not None:
@@ -89,7 +92,7 @@ class TokenSource:
             self._token, self._failure = None, None
             self._asked_at = self._clock()
             try:
-                text, lifetime = await self._ask()
+                text, lifetime = await self._ask(tenant)
             except KafkaAccessError as error:
                 self._failure, self._until = error, self._clock() + PAUSE_SECONDS
                 raise
@@ -97,12 +100,12 @@ class TokenSource:
             self._until = self._asked_at + RENEWAL_SHARE * lifetime
             return self._token
 
-    async def _ask(self) -> tuple[str, float]:
+    async def _ask(self, tenant: Hashable) -> tuple[str, float]:
         own = self._credentials
         name, password = (quote(one, safe="") if own.urlencodes_header else one for one in (own.client_id, own.secret))
         basic = base64.b64encode(f"{name}:{password}".encode()).decode()
         body = {"grant_type": "client_credentials"} | ({} if own.scope is None else {"scope": own.scope})
-        connector = aiohttp.TCPConnector(ssl=self._context or True, resolver=_Resolver(self._executor))
+        connector = aiohttp.TCPConnector(ssl=self._context or True, resolver=_Resolver(self._names, tenant))
         no_cookies = aiohttp.DummyCookieJar()
         try:
             async with (
@@ -153,10 +156,10 @@ class TokenSource:
 
 
 class _Resolver(AbstractResolver):
-    """Resolves names in the threads of one cluster: a dead name server never holds those of another application."""
+    """Looks names up in the places of one tenant: a dead name server never holds those of another."""
 
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
+    def __init__(self, names: BlockingCalls, tenant: Hashable) -> None:
+        self._names, self._tenant = names, tenant
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -167,7 +170,7 @@ class _Resolver(AbstractResolver):
             found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
             return [(kind, protocol, str(address[0]), int(address[1])) for kind, _, protocol, _, address in found]
 
-        found = await asyncio.get_running_loop().run_in_executor(self._executor, addresses)
+        found = await self._names.run(self._tenant, (host, port, family), addresses)
         return [
             ResolveResult(
                 hostname=host, host=address, port=number, family=kind, proto=protocol, flags=socket.AI_NUMERICHOST

@@ -17,7 +17,7 @@ from kio.schema.streams_group_heartbeat.v0.response import StreamsGroupHeartbeat
 from kio.schema.types import GroupId
 from kio.static.primitive import i32
 
-from streamapp.kafka.connection.coordinator import Coordinator
+from streamapp.kafka.brokers.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import UnexpectedAnswerError

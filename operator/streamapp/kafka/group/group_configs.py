@@ -16,10 +16,10 @@ from kio.schema.incremental_alter_configs.v1.response import IncrementalAlterCon
 from kio.static.primitive import i8
 
 from streamapp.core.facts.group import StandbySetting
+from streamapp.kafka.brokers.pool import Pool
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import unexpected
-from streamapp.kafka.connection.pool import Pool
 
 STANDBYS = "streams.num.standby.replicas"
 

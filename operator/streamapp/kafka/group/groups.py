@@ -15,7 +15,7 @@ from kio.schema.streams_group_describe.v0.request import StreamsGroupDescribeReq
 from kio.schema.streams_group_describe.v0.response import StreamsGroupDescribeResponse
 from kio.schema.types import GroupId
 
-from streamapp.kafka.connection.coordinator import Coordinator
+from streamapp.kafka.brokers.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import (

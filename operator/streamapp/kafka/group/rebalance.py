@@ -31,8 +31,8 @@ from kio.schema.leave_group.v5.response import LeaveGroupResponse
 from kio.schema.types import GroupId
 from kio.static.primitive import i32, i32Timedelta
 
+from streamapp.kafka.brokers.coordinator import Coordinator
 from streamapp.kafka.connection.connection import Connection
-from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import KafkaAccessError

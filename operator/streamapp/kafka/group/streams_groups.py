@@ -15,7 +15,7 @@ from kio.schema.types import GroupId
 
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.topology import BrokerSubtopology
-from streamapp.kafka.connection.coordinator import Coordinator
+from streamapp.kafka.brokers.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import BrokerUnsupportedError, StreamsProtocolError, unexpected

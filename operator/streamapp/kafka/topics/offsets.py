@@ -18,11 +18,11 @@ from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
 from streamapp.core.facts.ids import TopicPartition
-from streamapp.kafka.connection.coordinator import Coordinator
+from streamapp.kafka.brokers.coordinator import Coordinator
+from streamapp.kafka.brokers.pool import Pool
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import TemporarilyUnavailableError, unexpected
-from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.topics.leaders import by_topic, leaders_of, topics_of
 from streamapp.kafka.topics.topics import metadata, names
 

@@ -19,11 +19,11 @@ from kio.static.primitive import i8, i32, i32Timedelta, i64
 
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd, Unknown
+from streamapp.kafka.brokers.pool import Pool
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import unexpected
 from streamapp.kafka.connection.off_loop import decode
-from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import Address
 from streamapp.kafka.topics.leaders import leaders_of, topics_of
 from streamapp.kafka.topics.topics import metadata, names

@@ -15,10 +15,11 @@ from kio.schema.types import TopicName
 from kio.static.primitive import i8
 
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
+from streamapp.kafka.brokers.common_requests import CommonRequests
+from streamapp.kafka.brokers.pool import Pool
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import KafkaAccessError, unexpected
-from streamapp.kafka.connection.pool import Pool
 
 PROBE = "streamapp-operator-visibility-probe"
 """Part of the name of a topic that does not exist; see `changelogs`."""
@@ -30,8 +31,8 @@ _TOPIC = i8(2)
 class TopicReader:
     """Reads the topics of one cluster."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pool: Pool, common: CommonRequests) -> None:
+        self._pool, self._common = pool, common
 
     async def partition_counts(self, topics: Iterable[str], deadline_seconds: float) -> Mapping[str, int]:
         """Give the number of partitions of each topic, leaving out those that are not on the cluster.
@@ -57,7 +58,7 @@ class TopicReader:
             (probe,) = (await metadata(self._pool, [f"{prefix}{PROBE}{suffix}"])).topics
             if not _is_unknown(probe):
                 raise failure(probe.error_code, what, f"DESCRIBE on topics with the prefix {prefix}")
-            everything = await metadata(self._pool, None)
+            everything = await metadata(self._common, None)
 
         def is_changelog(topic: MetadataResponseTopic) -> bool:
             name = topic.name or ""
@@ -87,7 +88,7 @@ class TopicReader:
         return configs_by_topic
 
 
-async def metadata(pool: Pool, topics: Sequence[str] | None) -> MetadataResponse:
+async def metadata(pool: Pool | CommonRequests, topics: Sequence[str] | None) -> MetadataResponse:
     """Describe these topics, or all visible topics; the answer has one entry for each, errors included."""
     requested_topics = None if topics is None else tuple(_named(topic) for topic in topics)
     request = MetadataRequest(

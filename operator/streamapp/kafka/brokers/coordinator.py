@@ -11,10 +11,10 @@ from kio.schema.find_coordinator.v4.request import FindCoordinatorRequest
 from kio.schema.find_coordinator.v4.response import FindCoordinatorResponse
 from kio.static.protocol import RequestPayload
 
+from streamapp.kafka.brokers.pool import Pool
 from streamapp.kafka.connection.connection import Connection, Response
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import BrokerUnreachableError, unexpected
-from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import Address
 
 ATTEMPTS = 5

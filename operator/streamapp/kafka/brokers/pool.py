@@ -1,31 +1,30 @@
-"""Connections to the brokers of one cluster, kept for repeated requests.
+"""One application's way to the brokers of its cluster, over connections that it shares with others.
 
-Used by `coordinator` and `topics`. Only requests that may be sent twice without harm go through here: a broker closes
-idle connections, and then the request is sent once more over a fresh one.
+Used by `coordinator` and `topics`. Only requests that may be sent twice without harm go through here.
 
 The brokers say which other brokers there are, and a hostile one can name thousands, or send the largest answer again
-and again. So few brokers are asked at once, and one that sent too much is left alone for a while.
+and again. So few brokers are asked at once, and one that sent too much is left alone for a while: all of that is
+counted for each application by itself.
 """
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from kio.static.protocol import RequestPayload
 
+from streamapp.kafka.brokers.shared_brokers import SharedBrokers, Use
+from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
 from streamapp.kafka.connection.connection import Connection, Response
-from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.errors import (
     AnswerTooLargeError,
     BrokerUnreachableError,
     KafkaAccessError,
     unexpected,
 )
-from streamapp.kafka.connection.settings import Address, KafkaSettings
+from streamapp.kafka.connection.settings import Address
 
-CLIENT_ID = "streamapp-operator"
 AT_ONCE = 16
 """Brokers of one application that are asked at the same time."""
 MOST_BROKERS = 500
@@ -35,11 +34,11 @@ LONGEST_PAUSE_SECONDS = 60.0
 """For a broker that sent too much: doubled with each such answer in a row."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _Broker:
-    """One broker: its connection, if any, and whose turn it is."""
+    """One broker as this application knows it, and whose turn it is among the application's own requests."""
 
-    connection: Connection | None = None
+    use: Use
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     too_large: AnswerTooLargeError | None = None
     """Its last answer, if that was larger than the operator takes."""
@@ -64,24 +63,23 @@ class _Broker:
 
 
 class Pool:
-    """The brokers of one cluster."""
+    """The brokers of one cluster for one application."""
 
-    def __init__(self, settings: KafkaSettings, connector: Connector) -> None:
-        self._bootstrap = settings.bootstrap
-        self._connector = connector
+    def __init__(self, shared: SharedBrokers, limits: AnswerLimits = DEFAULT_LIMITS, tenant: Hashable = None) -> None:
+        self._shared = shared
+        self._limits, self._tenant = limits, tenant
         self._brokers: dict[Address, _Broker] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     def close(self) -> None:
-        """Drop every connection."""
+        """End every request that is under way."""
         for broker in self._brokers.values():
-            if broker.connection is not None:
-                broker.connection.close()
+            broker.use.end()
         self._brokers.clear()
 
     async def connect(self, address: Address, client_id: str) -> Connection:
         """Open a connection that belongs to the caller, who closes it."""
-        return await self._connector.connect(address, client_id)
+        return await self._shared.connect(address, client_id, self._new_use())
 
     async def ask(self, address: Address, request: RequestPayload, response: type[Response]) -> Response:
         """Send a repeatable request to one broker; the errors of a connection."""
@@ -89,7 +87,7 @@ class Pool:
         async with broker.turn, self._turns:
             broker.check()
             try:
-                answer = await self._ask(broker, address, request, response)
+                answer = await self._shared.ask(address, request, response, broker.use)
             except AnswerTooLargeError as error:
                 broker.punish(error)
                 raise
@@ -99,18 +97,10 @@ class Pool:
     def _broker(self, address: Address) -> _Broker:
         if address not in self._brokers and len(self._brokers) >= MOST_BROKERS:
             raise unexpected(f"broker {address}", f"the brokers have named {MOST_BROKERS} other addresses already")
-        return self._brokers.setdefault(address, _Broker())
+        return self._brokers.setdefault(address, _Broker(self._new_use()))
 
-    async def _ask(
-        self, broker: _Broker, address: Address, request: RequestPayload, response: type[Response]
-    ) -> Response:
-        if broker.connection is not None:
-            if broker.connection.is_usable:
-                with contextlib.suppress(BrokerUnreachableError):
-                    return await broker.connection.ask(request, response)
-            broker.connection.close()
-        broker.connection = await self._connector.connect(address, CLIENT_ID)
-        return await broker.connection.ask(request, response)
+    def _new_use(self) -> Use:
+        return Use(self._limits, self._tenant)
 
     async def ask_any(self, request: RequestPayload, response: type[Response]) -> Response:
         """Send a repeatable request to any bootstrap server, in their order; the first one's error if none answers."""
@@ -124,9 +114,4 @@ class Pool:
 
     def _preferred(self) -> Sequence[Address]:
         """Put those first that are connected: trying a dead one costs its connection timeout."""
-
-        def is_waiting(address: Address) -> bool:
-            broker = self._brokers.get(address)
-            return broker is None or broker.connection is None or not broker.connection.is_usable
-
-        return sorted(self._bootstrap, key=is_waiting)
+        return sorted(self._shared.settings.bootstrap, key=lambda address: not self._shared.is_connected(address))
