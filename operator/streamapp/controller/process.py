@@ -243,12 +243,17 @@ class Operator:
         current = None if application is None else application.memory.current_replicas
         is_raised = current is not None and self.applications.desires_more(key, current)
         if is_raised and self.namespaces.first_round.is_set():
-            raising = asyncio.get_running_loop().create_task(self._reconciler.raise_first(key), name=f"raise {key}")
+            raising = asyncio.get_running_loop().create_task(self._make_raise(key), name=f"raise {key}")
             self._raises.add(raising)
             raising.add_done_callback(self._raises.discard)
-            raising.add_done_callback(lambda _: self.queue.add(key))
             return True
         return False
+
+    async def _make_raise(self, key: Key) -> None:
+        try:
+            self.queue.leave_alone(key, await self._reconciler.raise_first(key))
+        finally:
+            self.queue.add(key)
 
     async def stand(self) -> None:
         """Return when this process leads and the definition of the StreamApp is there."""
@@ -266,7 +271,7 @@ class Operator:
                 is_served = await self.client.serves(STREAM_APPS)
                 break
             except UnavailableError as error:
-                pause = self.settings.lease_retry_seconds
+                pause = max(self.settings.lease_retry_seconds, error.retry_after_seconds)
                 log.warning("API server unavailable", error=str(error), again_in_seconds=pause)
                 await asyncio.sleep(pause)
         if not is_served:
@@ -295,7 +300,7 @@ class Operator:
                 if failures == 1:
                     log.warning("resync failed", namespace=namespace or "all", error=str(error))
                 self.namespaces.asked_for_streamapps(namespace, are_known=False)
-                await asyncio.sleep(pauses.after_failures(failures))
+                await asyncio.sleep(max(pauses.after_failures(failures), error.retry_after_seconds))
             else:
                 failures = 0
                 await asyncio.sleep(settings.resync_seconds)

@@ -8,7 +8,7 @@ candidate does nothing; its clock goes on.
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -38,6 +38,9 @@ class Weather:
     conflicts: int = 0
     refused: str = ""
     """Every request is refused with this status."""
+    retry_after: float = 0.0
+    """For how many seconds a refusal wants the candidate to ask nothing."""
+    refused_at: list[float] = field(default_factory=list)
 
 
 class Line(StoreClient):
@@ -64,7 +67,8 @@ class Line(StoreClient):
         finally:
             await self._turn()
         if isinstance(answer, RefusalError):
-            raise of_status(answer.status, what, str(answer))
+            weather.refused_at.append(asyncio.get_running_loop().time())
+            raise of_status(answer.status, what, str(answer), weather.retry_after)
         return answer
 
     def _arrives(self, request: Request, answered: asyncio.Future[Json | RefusalError]) -> None:

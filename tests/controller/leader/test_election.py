@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -205,6 +206,44 @@ def test_an_api_server_that_is_away_for_less_than_that_costs_nothing() -> None:
         assert (election.leaders(), len(election.led)) == (before, 1)
 
     play(story)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize(("retry_after", "most"), [(1.0, 5), (3.0, 3), (3600.0, 4)])
+def test_an_api_server_that_wants_to_be_left_alone_is_and_the_lease_outlives_it(retry_after: float, most: int) -> None:
+    async def story(election: Election) -> None:
+        one = election.add()
+        await election.until(one.believes, 1)
+        one.weather.refused, one.weather.retry_after = "429", retry_after
+        one.weather.refused_at.clear()
+        await asyncio.sleep(TIMING.renew - 2.5)
+        one.weather.refused = ""
+        await asyncio.sleep(30)
+        assert (one.believes(), one.losses) == (True, 0)
+        times = one.weather.refused_at
+        assert 1 <= len(times) <= most
+        if retry_after == 3.0:
+            assert min([later - earlier for earlier, later in pairwise(times)], default=3.0) > 2.2
+
+    assert play(story).wrongs == []
+
+
+def test_whoever_stands_by_waits_as_asked_but_no_longer_than_half_a_renewal() -> None:
+    async def story(election: Election) -> None:
+        one = election.add()
+        await election.until(one.believes, 1)
+        other = election.add()
+        await asyncio.sleep(5)
+        other.weather.refused, other.weather.retry_after = "429", 3600.0
+        await asyncio.sleep(20)
+        times = other.weather.refused_at
+        assert 3 <= len(times) <= 6  # also when the Lease could be taken
+        assert max(later - earlier for earlier, later in pairwise(times)) == pytest.approx(TIMING.renew / 2, abs=0.5)
+        other.weather.refused = ""
+        one.die()
+        await election.until(other.believes, PROGRESS + TIMING.renew / 2)
+
+    assert play(story).wrongs == []
 
 
 def test_a_write_by_somebody_else_on_the_lease_costs_the_leader_nothing_and_holds_up_nobody() -> None:

@@ -205,3 +205,50 @@ def test_an_api_server_that_wants_to_be_left_alone_is_unless_the_key_must_not_wa
 
     run(VirtualLoop(), main())
     assert told.pauses == [pytest.approx(pause, rel=0.2)]
+
+
+def test_no_event_shortens_the_time_for_which_the_api_server_wants_to_be_left_alone() -> None:
+    passed: list[float] = []
+
+    class BusyError(Exception):
+        retry_after_seconds = 7.0
+
+    async def work(key: str) -> None:
+        passed.append(asyncio.get_running_loop().time())
+        if len(passed) < 3:
+            raise BusyError("no") from ValueError(key)
+
+    async def main() -> None:
+        pauses = Pauses(GAP, first_seconds=1, longest_seconds=300)
+        queue: KeyQueue[str] = KeyQueue(work, pauses, Told())
+        for _ in range(400):
+            queue.add("a")
+            await asyncio.sleep(0.05)
+        await queue.close()
+
+    run(VirtualLoop(), main())
+    assert passed[:3] == [pytest.approx(0), pytest.approx(7), pytest.approx(14)]
+    assert len(passed) > 50, "after a success its events begin passes again"
+
+
+def test_a_key_that_begins_to_scale_waits_no_longer_than_a_key_that_scales_may() -> None:
+    passed: list[float] = []
+    longest = 300.0
+
+    async def work(_: str) -> None:
+        passed.append(asyncio.get_running_loop().time())
+
+    async def main() -> None:
+        nonlocal longest
+        pauses = Pauses(GAP, first_seconds=1, longest_seconds=300)
+        queue: KeyQueue[str] = KeyQueue(work, pauses, Told(), lambda _: longest)
+        queue.leave_alone("a", 60)
+        queue.add("a")
+        await asyncio.sleep(5)
+        longest = 15
+        queue.add("a")
+        await asyncio.sleep(30)
+        await queue.close()
+
+    run(VirtualLoop(), main())
+    assert passed == [pytest.approx(15)]

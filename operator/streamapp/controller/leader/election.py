@@ -30,6 +30,8 @@ DRIFT = 0.1
 """The largest relative error of any clock."""
 RELEASES = 3
 """So often giving back is tried."""
+RELEASE_PAUSE_SECONDS = 1.0
+"""After a try, if the API server wants to be left alone: a process that ends cannot wait for long."""
 GIVEN_BACK = 1
 """`leaseDurationSeconds` of a Lease that its leader gave back; a holder can be taken out by hand, too."""
 
@@ -96,6 +98,8 @@ class Elector:
         self._has_asked = False
         self._unanswered: LeaseSpec | None = None
         """What our last try to take it wrote, if that was neither answered nor refused."""
+        self._asked_seconds = 0.0
+        """How long the API server wants to be left alone, by its last answer."""
         self._seen_at = self._held_until = -inf
         self._fault = f"the Lease {key} was not read yet"
 
@@ -134,7 +138,8 @@ class Elector:
         """
         while not await self.look():
             until_due = self._still_since + self._patience() - self._monotonic()
-            pause = self._pause()
+            # No longer than half a renewal: whoever leads may be gone meanwhile.
+            pause = max(self._pause(), min(self._asked_seconds, self._timing.renew / 2))
             await asyncio.sleep(until_due if 0 < until_due < pause else pause)
 
     async def look(self) -> bool:
@@ -155,16 +160,23 @@ class Elector:
         return self.leads()
 
     async def keep(self) -> None:
-        """Renew again and again; ends the process when that has not succeeded for too long."""
+        """Renew again and again; ends the process when that has not succeeded for too long.
+
+        An API server that wants to be left alone is, for half of the time that is left: the Lease outlives it.
+        """
+        asked = 0.0
         while True:
-            await asyncio.sleep(min(self._pause(), self._seconds_left()))
+            left = self._seconds_left()
+            await asyncio.sleep(min(max(self._pause(), min(asked, left / 2)), left))
             self.check()
+            asked = 0.0
             try:
                 async with asyncio.timeout(self._seconds_left()):
                     await self.renew()
             except NotLeadingError:
                 raise
             except (KubeError, TimeoutError) as error:
+                asked = error.retry_after_seconds if isinstance(error, KubeError) else 0.0
                 self._fault = str(error) or self._fault or "no answer in time"
                 log.warning(
                     "lease not renewed", lease=str(self._key), error=self._fault, seconds_left=self._seconds_left()
@@ -192,6 +204,7 @@ class Elector:
                 await self._give_back()
             except KubeError as error:
                 self._is_current, self._fault = False, str(error)
+                await asyncio.sleep(min(error.retry_after_seconds, RELEASE_PAUSE_SECONDS))
             else:
                 return
         log.warning("lease not released; it expires", lease=str(self._key), error=self._fault)
@@ -207,7 +220,7 @@ class Elector:
     def _note_read(self, lease: Lease | None) -> None:
         """Note what was read; only a change of what it says starts its time anew."""
         before, now = self._lease, self._monotonic()
-        self._seen_at, self._fault = now, ""
+        self._seen_at, self._fault, self._asked_seconds = now, "", 0.0
         if lease is None:
             if self._is_current and before is not None:
                 self._still_since, self._is_current = now, False
@@ -292,7 +305,7 @@ class Elector:
     def _cannot_see(self, error: KubeError) -> bool:
         if not self._fault:
             log.warning("lease not read", lease=str(self._key), error=str(error))
-        self._fault = str(error)
+        self._fault, self._asked_seconds = str(error), error.retry_after_seconds
         return False
 
     def _explained(self, error: KubeError) -> KubeError:

@@ -56,6 +56,8 @@ SECRETS_SECONDS = 10.0
 """While a group cannot be read with what its Secrets say: they may be put right, and no watch tells of it."""
 FENCE_AFTER_SECONDS = 0.5
 """After so long a pass that must wait for the list of a namespace fences the hold record first."""
+OF_THE_PASS_SECONDS = 1.0
+"""After the time for which the API server wanted to be left alone: until then no raise beside the pass is tried."""
 OF_OTHERS_SECONDS = 60.0
 """Between two looks at a StreamApp of another installation: it can be handed over."""
 
@@ -83,6 +85,8 @@ class Reconciler:
         self._recorder = recorder or PassRecorder.off()
         self.restores = RestorePlaces()
         """The budget of learners; by default without a limit."""
+        self._raises_after: dict[Key, float] = {}
+        """When the API server, which refused a raise, wants to be asked for it again; on the loop's clock."""
         self._left_to: dict[Key, str] = {}
         """StreamApps of other installations, by the installation's name."""
 
@@ -168,6 +172,7 @@ class Reconciler:
         if application is not None:
             await self._applier.leave_group_as_it_was(key, application)
         self._applications.remove(key)
+        self._raises_after.pop(key, None)
         self.restores.leave(key)
         self._reporter.forget(key)
         self._recorder.forget(key)
@@ -183,31 +188,46 @@ class Reconciler:
         memory = application.memory
         return memory.had_plan or not memory.is_fenced or has_unplaced_members(memory)
 
-    async def raise_first(self, key: Key) -> None:
+    async def raise_first(self, key: Key) -> float:
         """Make a raise by what the watches told, beside whatever runs; the next pass reports it, or tries it again.
 
         It rests on two objects, as every raise does, and the write carries the version of the StatefulSet: where a
-        watch is behind, nothing is written.
+        watch is behind, nothing is written. Gives for how many seconds the API server wants to be left alone, if it
+        refused the raise for that.
         """
         application = self._applications.find(key)
         if application is None or not application.memory.is_fenced or not self._gatherer.can_be_told(key):
-            return
+            return 0.0
+        if self._is_asked_to_wait(key):
+            return 0.0  # the queue waits
         facts = await self._gatherer.read_replicas(key, live=False)
         if not isinstance(facts, ReplicaFacts) or facts.application is not application or facts.statefulset is None:
-            return
+            return 0.0
         step = decide_raise(facts.app, facts.statefulset, self._gatherer.lease, self._now())
         if step is None:
-            return
+            return 0.0
         try:
             received = partial(self._applications.received, key)
             await self._applier.raise_replicas(facts, step, self._recorder.step_observer(key), received)
         except KubeError as error:
             log.info("raise is left to the pass", app=str(key), error=str(error))
             application.memory.had_plan = True  # so that the pass begins with live reads
-            return
+            return self._wait_before_raise(key, error)
         application.memory.current_replicas = step.to_replicas
         _keep_raise(application.memory, application.memory.raised)
         application.memory.raised = made_raise(step, facts.statefulset)
+        return 0.0
+
+    def _is_asked_to_wait(self, key: Key) -> bool:
+        """Whether the API server has refused a raise, and the pass that makes it again did not have its time yet."""
+        return asyncio.get_running_loop().time() < self._raises_after.get(key, -math.inf) + OF_THE_PASS_SECONDS
+
+    def _wait_before_raise(self, key: Key, error: KubeError) -> float:
+        """Note what the API server asks for; give the seconds, no more than a scale-up can wait."""
+        seconds = min(error.retry_after_seconds, self._scaling_pause_seconds)
+        if seconds > 0:
+            self._raises_after[key] = asyncio.get_running_loop().time() + seconds
+        return seconds
 
     async def _raise(self, facts: ReplicaFacts, on_step: StepObserver) -> tuple[ReplicaFacts, Raise | None]:
         """Make a raise, if there is one; give the facts as they are after it.
@@ -231,12 +251,15 @@ class Reconciler:
             raise
         except KubeError as error:
             log.warning("raise failed", app=str(facts.key), error=str(error))
+            if self._wait_before_raise(facts.key, error):
+                raise  # whatever else is asked now is refused, too: the queue waits, and the pass begins with the raise
             again = await self._gatherer.read_replicas(facts.key)
             if not isinstance(again, ReplicaFacts):
                 return facts, None
             if isinstance(error, ConflictError) and not facts.is_live:
                 return await self._raise(again, on_step)
             return again, None
+        self._raises_after.pop(facts.key, None)
         return self._gatherer.with_statefulset(facts, live), made_raise(step, facts.statefulset)
 
     async def _gather(self, facts: ReplicaFacts, raised: Raise | None) -> Gathered:

@@ -59,7 +59,7 @@ class SharedWatch:
                 self.cache.doubt(self.kind, self.namespace)
                 if failures == 1:
                     log.warning("watch failed", kind=self.kind.plural, scope=self.namespace or "all", error=str(error))
-                await asyncio.sleep(self.pauses.after_failures(failures))
+                await asyncio.sleep(max(self.pauses.after_failures(failures), error.retry_after_seconds))
             else:
                 failures = 0
 

@@ -53,6 +53,9 @@ class _KeyState:
     task: asyncio.Task[None] | None = None
     started_at: float = float("-inf")
     failures: int = 0
+    asked_at: float = float("-inf")
+    asked_seconds: float = 0.0
+    """How long the API server wanted to be left alone, and when it said so."""
 
 
 class KeyQueue(Generic[K]):
@@ -92,6 +95,11 @@ class KeyQueue(Generic[K]):
         self._observer.added()
         self._schedule(key, self._states.setdefault(key, _KeyState()), after_seconds)
 
+    def leave_alone(self, key: K, seconds: float) -> None:
+        """Begin no pass of a key for so long, whatever asks for one, or only for as long as the key can wait."""
+        if seconds > 0 and not self._closed:
+            self._note_asked(self._states.setdefault(key, _KeyState()), seconds)
+
     def oldest_seconds(self) -> float:
         """How long the key that is due longest has waited or run; 0 where none is."""
         now = asyncio.get_running_loop().time()
@@ -127,9 +135,17 @@ class KeyQueue(Generic[K]):
     def _set_timer(self, key: K, state: _KeyState, due_at: float) -> None:
         if state.timer is not None:
             state.timer.cancel()
+        due_at = max(due_at, self._quiet_until(key, state))
         state.timer = asyncio.get_running_loop().call_at(due_at, self._start, key, state)
 
+    def _quiet_until(self, key: K, state: _KeyState) -> float:
+        """Until when the API server wants to be left alone, as far as this key can wait; asked anew each time."""
+        return state.asked_at + min(state.asked_seconds, self._longest_pause(key)) if state.asked_seconds else -math.inf
+
     def _start(self, key: K, state: _KeyState) -> None:
+        if asyncio.get_running_loop().time() < self._quiet_until(key, state):
+            self._set_timer(key, state, state.due_at or 0.0)  # it was asked for after the timer was set
+            return
         state.timer, state.due_at = None, None
         state.started_at = asyncio.get_running_loop().time()
         state.task = asyncio.create_task(self._pass(key, state), name=f"pass {key}")
@@ -139,17 +155,25 @@ class KeyQueue(Generic[K]):
         try:
             again = await self._work(key)
             state.failures = 0
+            if state.asked_at < state.started_at:
+                state.asked_seconds = 0.0
             self._finished(state, "success")
         except Exception as error:  # noqa: BLE001 (whatever it was, the key is tried again)
             state.failures += 1
             longest = self._longest_pause(key)
             again = self._pauses.after_failures(state.failures, longest)
-            again = max(again, min(longest, getattr(error, "retry_after_seconds", 0.0)))
+            asked: float = getattr(error, "retry_after_seconds", 0.0)
+            if asked > 0:
+                self._note_asked(state, asked)
+            again = max(again, min(longest, asked))
             self._finished(state, "error")
             self._observer.failed(str(key), error, again)
         finally:
             state.task = None
             self._after(key, state, again)
+
+    def _note_asked(self, state: _KeyState, seconds: float) -> None:
+        state.asked_at, state.asked_seconds = asyncio.get_running_loop().time(), seconds
 
     def _finished(self, state: _KeyState, result: str) -> None:
         self._observer.finished(asyncio.get_running_loop().time() - state.started_at, result)

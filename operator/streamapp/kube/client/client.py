@@ -178,7 +178,8 @@ class KubeClient:
             self._observe("WATCH", kind.plural, answer.status)
             try:
                 if answer.status != 200:
-                    raise of_status(answer.status, f"WATCH {path}", _message(await answer.read()))
+                    pause = _retry_after(answer.response.headers.get("Retry-After", ""))
+                    raise of_status(answer.status, f"WATCH {path}", _message(await answer.read()), pause)
                 async for line in _lines(answer.response.content):
                     yield _event(line, path)
             finally:
@@ -360,9 +361,7 @@ class KubeClient:
             self._observe(method, kind.plural, status)
         if 200 <= status < 300:
             return text
-        error = of_status(status, what, _message(text))
-        error.retry_after_seconds = pause
-        raise error
+        raise of_status(status, what, _message(text), pause)
 
     @contextmanager
     def _checked(self, method: str, last_check: Check | None) -> Iterator[None]:

@@ -64,8 +64,14 @@ class UnavailableError(KubeError):
     """The outcome is unknown: a write can have succeeded."""
 
 
-def of_status(status: int, what: str, why: str) -> KubeError:
+def of_status(status: int, what: str, why: str, retry_after_seconds: float = 0.0) -> KubeError:
     """Build the error for an HTTP status that is no success."""
+    error = _of_status(status, what, why)
+    error.retry_after_seconds = retry_after_seconds
+    return error
+
+
+def _of_status(status: int, what: str, why: str) -> KubeError:
     match status:
         case 404:
             return NotFoundError(what, why, "it was deleted, or the CustomResourceDefinition is not installed")

@@ -85,7 +85,7 @@ class ObjectWatch:
             except KubeError as error:
                 if not has_listed or isinstance(error, NotFoundError):
                     raise
-                pause = self.pauses[min(failures, len(self.pauses) - 1)]
+                pause = max(self.pauses[min(failures, len(self.pauses) - 1)], error.retry_after_seconds)
                 failures += 1
                 if not isinstance(error, ExpiredError):
                     yield WatchInterrupted(error, pause)

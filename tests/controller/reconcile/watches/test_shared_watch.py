@@ -191,3 +191,23 @@ def test_a_busy_server_says_how_long_it_wants_to_be_left_alone() -> None:
         assert raised.value.retry_after_seconds == 7
 
     watched(play)
+
+
+def test_a_busy_server_is_listed_and_watched_again_no_sooner_than_it_wants() -> None:
+    async def play(one: Watched) -> None:
+        times: list[float] = []
+
+        def busy(*_: object) -> web.Response:
+            times.append(asyncio.get_running_loop().time())
+            return web.json_response({"message": "busy"}, status=429, headers={"Retry-After": "1"})
+
+        one.server.elsewhere = busy
+        one.server.cut_watches()
+        await asyncio.sleep(2.5)
+        one.server.elsewhere = lambda *_: None
+        one.server.put("pods", a_pod(1))
+        await one.until("counter-0", "counter-1")
+        assert 1 <= len(times) <= 3
+        assert min([later - earlier for earlier, later in itertools.pairwise(times)], default=1.0) > 0.95
+
+    watched(play)
