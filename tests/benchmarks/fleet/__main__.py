@@ -24,7 +24,7 @@ from rich.table import Table
 
 from lab.settings import REPOSITORY
 from streamapp.kube.client.kinds import STATEFUL_SETS, STREAM_APPS, Key
-from tests.benchmarks.fleet.broker import FleetBroker
+from tests.benchmarks.fleet.broker import FleetBroker, brokers, merged
 from tests.benchmarks.fleet.process import OperatorProcess, operator
 from tests.benchmarks.fleet.stand_in import FleetServer, a_stream_app
 from tests.kube.discovery import write_kubeconfig
@@ -35,6 +35,8 @@ RAISE_EVERY = 0.3
 GIVE_UP_SECONDS = 120.0
 SWALLOWED = "127.0.0.1:9"
 NAMESPACES = 20
+WINDOWS = (0.0, 0.01, 0.1, 0.5)
+"""Within which requests to one broker could be made one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,8 @@ class Run:
     requests_at_rest: dict[str, int]
     """By method and kind, in the measured time."""
     kafka_per_second: float
+    describes: dict[str, float]
+    """DescribeGroups a second at rest, if those to one broker within so long were one request."""
     connections: int
     threads: int
     cpu_percent: float
@@ -86,12 +90,13 @@ def main() -> None:
 
 async def measured(source: Path, count: int, pods: int, arguments: argparse.Namespace) -> Run:
     """Measure one size with the operator of one checkout."""
-    server, broker = FleetServer(), FleetBroker()
+    server = FleetServer()
     keys = [Key(f"team-{number % NAMESPACES}", f"app-{number}") for number in range(count)]
     with tempfile.TemporaryDirectory() as folder:
-        async with broker.running(), server.serving() as url:
+        async with brokers(arguments.brokers) as cluster, server.serving() as url:
+            bootstrap = ",".join(f"localhost:{one.port}" for one in cluster)
             for key in keys:
-                server.put(STREAM_APPS.plural, a_stream_app(key, pods, f"127.0.0.1:{broker.port}"))
+                server.put(STREAM_APPS.plural, a_stream_app(key, pods, bootstrap))
             if arguments.hostile:
                 _plant_a_hostile_one(server)
             write_kubeconfig(Path(folder, "kubeconfig"), url)
@@ -101,7 +106,7 @@ async def measured(source: Path, count: int, pods: int, arguments: argparse.Name
                 await _until_made(server, keys)
                 made = time.monotonic() - began
                 await asyncio.sleep(arguments.settle)
-                at_rest = await _at_rest(server, broker, process, arguments.seconds)
+                at_rest = await _at_rest(server, cluster, process, arguments.seconds)
                 unanswered = await _raise(server, keys, pods, arguments.raises)
                 return replace(
                     at_rest,
@@ -138,8 +143,12 @@ async def _until_made(server: FleetServer, keys: Sequence[Key]) -> None:
             await asyncio.sleep(0.1)
 
 
-async def _at_rest(server: FleetServer, broker: FleetBroker, process: OperatorProcess, seconds: float) -> Run:
-    before, asked = Counter(server.requests), broker.asked
+async def _at_rest(
+    server: FleetServer, cluster: Sequence[FleetBroker], process: OperatorProcess, seconds: float
+) -> Run:
+    before, asked = Counter(server.requests), sum(one.asked for one in cluster)
+    for one in cluster:
+        one.described_at.clear()
     cpu, began = process.cpu_seconds(), time.monotonic()
     await asyncio.sleep(seconds)
     took = time.monotonic() - began
@@ -156,8 +165,9 @@ async def _at_rest(server: FleetServer, broker: FleetBroker, process: OperatorPr
         made_seconds=0,
         requests_per_second=sum(made.values()) / took,
         requests_at_rest=made,
-        kafka_per_second=(broker.asked - asked) / took,
-        connections=broker.connections,
+        kafka_per_second=(sum(one.asked for one in cluster) - asked) / took,
+        describes={f"{window:g} s": merged([one.described_at for one in cluster], window) / took for window in WINDOWS},
+        connections=sum(one.connections for one in cluster),
         threads=process.threads(),
         cpu_percent=100 * (process.cpu_seconds() - cpu) / took,
         memory_mib=process.memory_mib(),
@@ -229,6 +239,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--settle", type=float, default=SETTLE_SECONDS, help="seconds before the measurement")
     parser.add_argument("--seconds", type=float, default=60.0, help="seconds at rest that are measured")
     parser.add_argument("--raises", type=int, default=100)
+    parser.add_argument("--brokers", type=int, default=1, help="of the one cluster that all applications use")
     parser.add_argument("--hostile", action="store_true", help="one more application, which wishes all others ill")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--log", type=Path, help="where the operator's log goes")

@@ -40,6 +40,7 @@ from streamapp.kafka.connection.errors import (
     KafkaAccessError,
     StreamsProtocolError,
 )
+from streamapp.kafka.connection.off_loop import decode
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict, evict_from_streams_group
 from streamapp.kafka.group.groups import DecodedGroup, read_group
@@ -55,6 +56,8 @@ log = structlog.get_logger()
 
 MOST_PARTITIONS = 100_000
 """Of the source topics and changelogs of one application: ten times what 5,000 tasks with a store each have."""
+MEMBER_BYTES = 500
+"""Of a usual member: a description of more than a hundred is translated in a thread."""
 MOST_NAMES_LOGGED = 20
 """Of the properties without meaning here; a Secret can have many thousands."""
 REFUSED_FOR_SECONDS = 60.0
@@ -194,12 +197,7 @@ class KafkaGroup:
 
     async def _described_classic(self) -> Poll:
         self._last = await read_group(self._cluster.group, self._deadline_seconds)
-        members = self._last.members
-        description = core.GroupDescription(
-            core.GroupState(self._last.state.value), tuple(_member(member) for member in members)
-        )
-        joins = {each.member_id: _join_mark(each.subscription) for each in members if each.subscription is not None}
-        return Poll(description, joins)
+        return await decode(len(self._last.members) * MEMBER_BYTES, _poll, self._last)
 
     async def task_set(self) -> TaskSet | TopologyUnknown:
         """Find out which tasks there are: from the brokers, the text in the spec, or the last look."""
@@ -343,6 +341,15 @@ def _evidence(reading: DecodedGroup | None) -> GroupEvidence:
             stateful |= member.subscription.info.positions.keys()
             subscribed |= set(member.subscription.topics)
     return GroupEvidence(active=active, stateful=frozenset(stateful), subscribed=frozenset(subscribed))
+
+
+def _poll(reading: DecodedGroup) -> Poll:
+    members = reading.members
+    description = core.GroupDescription(
+        core.GroupState(reading.state.value), tuple(_member(member) for member in members)
+    )
+    joins = {each.member_id: _join_mark(each.subscription) for each in members if each.subscription is not None}
+    return Poll(description, joins)
 
 
 def _member(member: DecodedMember) -> core.Member:

@@ -1,6 +1,7 @@
 """Keeps the decoding of much data away from the event loop, which all applications share.
 
-Used by `group.groups` and `topics.tails` for bytes that the protocol library leaves as they are.
+Used by `group.groups` and `topics.tails` for bytes that the protocol library leaves as they are, and by the controller,
+which translates what they say.
 """
 
 import asyncio
