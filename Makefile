@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-departures bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-departures bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -200,6 +200,9 @@ SIZES := 1x3 50x3 200x3
 SOURCES := .
 bench-fleet: ## Measure a fleet: raise to PATCH, requests, processor time and memory at rest, SIZES="50x3 200x3" (3 minutes each)
 	$(UV) python -m tests.benchmarks.fleet --sizes $(SIZES) --sources $(SOURCES) --json bench-fleet.json
+
+bench-fairness: ## Measure what one application that misbehaves costs 50 others (7 minutes for each of SOURCES)
+	$(UV) python -m tests.benchmarks.fleet.fairness --sources $(SOURCES) --json bench-fairness.json
 
 bench-forecasts: ## Measure predictions of changes, up to 5,000 tasks on 200 processes
 	$(UV) python -m tests.benchmarks.forecasts

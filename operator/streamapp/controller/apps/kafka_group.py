@@ -40,7 +40,7 @@ from streamapp.kafka.connection.errors import (
     KafkaAccessError,
     StreamsProtocolError,
 )
-from streamapp.kafka.connection.off_loop import decode
+from streamapp.kafka.connection.off_loop import MEMBER_BYTES, decode
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict, evict_from_streams_group
 from streamapp.kafka.group.groups import DecodedGroup, read_group
@@ -56,8 +56,6 @@ log = structlog.get_logger()
 
 MOST_PARTITIONS = 100_000
 """Of the source topics and changelogs of one application: ten times what 5,000 tasks with a store each have."""
-MEMBER_BYTES = 500
-"""Of a usual member: a description of more than a hundred is translated in a thread."""
 MOST_NAMES_LOGGED = 20
 """Of the properties without meaning here; a Secret can have many thousands."""
 REFUSED_FOR_SECONDS = 60.0

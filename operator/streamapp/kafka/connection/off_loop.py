@@ -11,6 +11,8 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+MEMBER_BYTES = 500
+"""Of a usual member: for what is counted in members and no longer in bytes."""
 _DECODED_AT_ONCE = 64 * 1024
 """Bytes that are decoded in the event loop; more are decoded in a thread."""
 

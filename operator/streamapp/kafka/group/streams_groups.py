@@ -19,6 +19,7 @@ from streamapp.kafka.brokers.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import BrokerUnsupportedError, StreamsProtocolError, unexpected
+from streamapp.kafka.connection.off_loop import MEMBER_BYTES, decode
 from streamapp.kafka.group import streams_describe_v1 as v1
 from streamapp.kafka.group import streams_values
 from streamapp.kafka.group.groups import MOST_ENTRIES, refuse_too_many_members, too_large
@@ -57,6 +58,10 @@ async def read_streams_group(coordinator: Coordinator, deadline_seconds: float) 
         _refuse_too_much(coordinator.group_id, group)
         _refuse_classic_members(coordinator.group_id, group)
         release = await _broker_release(coordinator)
+    return await decode(len(group.members) * MEMBER_BYTES, _reading, group, release)
+
+
+def _reading(group: DescribedGroup, release: str | None) -> StreamsReading:
     return StreamsReading(streams_values.description(group, release), streams_values.subtopologies(group))
 
 
