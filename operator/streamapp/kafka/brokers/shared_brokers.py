@@ -5,8 +5,9 @@ and is kept for the next one, whoever asks. What an application does reaches no 
 
 - a request that fails or is cancelled loses its own connection, and nothing else has anything in it;
 - a broker has few places, given in the order of asking, and an application asks each broker for one thing at a time;
-- a request that takes long gives its place to the next and goes on beside it. While its application is slow there, its
-  requests take no place: at worst each application has a connection of its own, as if nothing were shared.
+- a request that takes long gives its place to the next and goes on beside it, and one that has waited long goes on
+  without a place. While its application is slow there, its requests do not even wait. So sharing costs half a second at
+  worst, and at worst each application has a connection of its own, as if nothing were shared.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ CLIENT_ID = "streamapp-operator"
 PLACES = 4
 """Requests under way to one broker that are not slow, of all applications together."""
 SLOW_SECONDS = 0.5
-"""After so long a request gives its place to the next."""
+"""After so long a request gives its place to the next, and waits no longer for one."""
 IDLE_SECONDS = 60.0
 """A connection that was not used for so long is closed, if another one is there."""
 
@@ -170,9 +171,7 @@ class SharedBrokers:
 @asynccontextmanager
 async def _place(broker: _Broker, use: Use) -> AsyncIterator[None]:
     """Hold one of the broker's places for the block, but no longer than a request takes that is not slow."""
-    has_place = not use.is_slow
-    if has_place:
-        await broker.places.acquire()
+    has_place = not use.is_slow and await _has_come(broker.places)
     began_at = time.monotonic()
 
     def give() -> None:
@@ -189,3 +188,13 @@ async def _place(broker: _Broker, use: Use) -> AsyncIterator[None]:
         use.is_slow = time.monotonic() - began_at >= SLOW_SECONDS
         if has_place:
             broker.places.release()
+
+
+async def _has_come(places: asyncio.Semaphore) -> bool:
+    """Wait for a place; False if none has become free for long."""
+    try:
+        async with asyncio.timeout(SLOW_SECONDS):
+            await places.acquire()
+    except TimeoutError:
+        return False
+    return True
