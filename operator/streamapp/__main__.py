@@ -28,7 +28,7 @@ def main() -> int:
         log.set_up(settings.log_level)
         # kopf asks for the user's name, which a user ID out of a namespace's range (OpenShift) does not have.
         os.environ.setdefault("LOGNAME", "streamapp-operator")
-        # What is loaded stays: without this, each full collection looks through it, and all applications wait meanwhile.
+        # What is loaded stays: else each full collection looks through it, and all applications wait meanwhile.
         gc.freeze()
         asyncio.run(run(settings))
     except (InvalidSettingError, CannotStartError, KubeError) as error:
