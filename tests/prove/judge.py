@@ -174,12 +174,10 @@ class Judge:
                 self.wrong(4, why)
         if plural == "streamapps" and body:
             self._claims.said(body)
-        if plural == "statefulsets" and body and before is None:
-            self.raises.written(body["spec"]["replicas"])  # (of a StreamApp that has waited for a rival's end)
+        if writer is not None and plural == "statefulsets" and body:
+            self._statefulset(writer, body, before)
         if writer is None or before is None:
             return
-        if plural == "statefulsets" and body:
-            self._statefulset(writer, body, before)
         if plural == "streamapps" and body:
             self._note_status(body)
             if body.get("spec") != before.get("spec"):
@@ -207,8 +205,12 @@ class Judge:
             if any(what.partition("@")[0] in {"wish", "pause"} for what in self._board.hits):
                 self.visited.add("guarantee 3")
 
-    def _statefulset(self, writer: Process, body: Json, before: Json) -> None:
-        was, now = before["spec"]["replicas"], body["spec"]["replicas"]
+    def _statefulset(self, writer: Process, body: Json, before: Json | None) -> None:
+        now = body["spec"]["replicas"]
+        if before is None:
+            self.raises.written(now)  # (of a StreamApp that has waited for a rival's end)
+            return
+        was = before["spec"]["replicas"]
         if now > was:
             self.notes["grants"] += 1
             self.raises.written(now)
