@@ -140,7 +140,6 @@ def test_the_status_counts_the_downtime_of_the_month_by_its_causes(kinds: dict[s
     """Agents tell when each task stopped and began: the status knows each time that the meter saw a gap."""
     month = kinds[kind].app.status()["downtime"]
     causes = {one["cause"]: parse_duration(one["atMost"]) for one in month["byCause"]}
-    print(f"{kind}: {month}; worst gap of the meter: {kinds[kind].worst_gap_since(0):.2f} s")
     assert "scale" in causes
     assert "crash" not in causes
     assert sum(causes.values(), timedelta(0)) == parse_duration(month["atMost"])
