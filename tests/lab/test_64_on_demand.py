@@ -6,7 +6,6 @@ played every night (`test_66_on_demand_with_standbys`).
 
 import os
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 
@@ -19,7 +18,6 @@ from lab.scenarios.departures import IMAGES
 from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.task_layouts import TaskLayouts, layouts
 from lab.settings import Settings
-from streamapp.api.v1alpha1.durations import parse_duration
 from tests.lab import on_demand
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of, pods_of
 from tests.lab.plugin import run_kubectl
@@ -133,19 +131,6 @@ def test_a_node_is_drained_and_each_pod_is_evicted_when_it_is_empty(
         assert bare_from_the_start.failure is None
         assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
         on_demand.require_counts(one)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_status_counts_the_downtime_of_the_month_by_its_causes(kinds: dict[str, ObservedApp], kind: str) -> None:
-    """Agents tell when each task stopped and began: the status knows each time that the meter saw a gap."""
-    month = kinds[kind].app.status()["downtime"]
-    causes = {one["cause"]: parse_duration(one["atMost"]) for one in month["byCause"]}
-    assert "scale" in causes
-    assert "crash" not in causes
-    assert sum(causes.values(), timedelta(0)) == parse_duration(month["atMost"])
-    assert parse_duration(month["atLeast"]) <= parse_duration(month["atMost"])
-    assert parse_duration(month["longest"]) < timedelta(seconds=on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT)
-    assert 0 < float(month["budgetUsed"].removesuffix("%")) < 100
 
 
 @pytest.mark.parametrize("kind", KINDS)
