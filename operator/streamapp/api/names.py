@@ -51,6 +51,12 @@ RESTART: Final = f"{GROUP}/restart"
 NEW_VOLUME: Final = "new-volume"
 """The pod's claim is deleted by the user, and the restart waits for that."""
 
+# Annotations that `kubectl streamapp migrate` writes on the StreamApp.
+
+MIGRATION: Final = f"{GROUP}/migration"
+"""There while the application changes its group protocol: how far that is, and what was before
+(`streamapp.cli.migration.record`). The operator reads only that it is there: all pods stop together then."""
+
 # Annotations that `kubectl streamapp adopt` writes on the StreamApp.
 
 ADOPTED_FROM: Final = f"{GROUP}/adopted-from"

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementResult
 from streamapp.core.facts.containers import MemberKey
-from streamapp.core.facts.group import GroupDescription, GroupUnreadable
+from streamapp.core.facts.group import GroupDescription, GroupUnreadable, StreamsSupport
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
@@ -28,6 +28,8 @@ class Poll:
     group: GroupDescription | GroupUnreadable
     joins: Mapping[str, Hashable] = field(default_factory=dict)
     """By member ID, something that changes with every join of that member; members that show none are left out."""
+    support: StreamsSupport | None = None
+    """Of a classic group, whether the brokers could serve it with the streams protocol; None if that is not known."""
 
 
 class ApplicationGroup(Protocol):

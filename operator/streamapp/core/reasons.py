@@ -90,7 +90,7 @@ class Reason(Enum):
         event="ScaledDownIdlePods",
     )
     StoppingToZero = _changes(
-        "The last pod is removed, as `scaleDown.allowZero` permits.",
+        "The last pod, or for a migration every pod, is removed, as `scaleDown.allowZero` permits.",
         consequence="No copy of the state remains in a pod; the volumes remain.",
         event="ScaledDown",
     )

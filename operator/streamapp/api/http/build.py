@@ -5,13 +5,31 @@ Called by the controller, and for the template by the command line. Pure.
 
 from datetime import datetime
 
-from streamapp.api.http.messages import Findings, FindingTold, Process, SpeedsTold, Task, TaskCopy, TaskOwner, Tasks
+from streamapp.api.http.messages import (
+    Findings,
+    FindingTold,
+    GroupTold,
+    Process,
+    SpeedsTold,
+    Task,
+    TaskCopy,
+    TaskOwner,
+    Tasks,
+)
 from streamapp.api.v1alpha1.pod_template import mapping
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.doctor.diagnoses import Finding
 from streamapp.core.doctor.examine import Examination
 from streamapp.core.doctor.subject import TemplateFacts
 from streamapp.core.evidence.refusal import Refusal
+from streamapp.core.facts.group import (
+    GroupDescription,
+    GroupReading,
+    GroupState,
+    StandbySetting,
+    StreamsGroup,
+    StreamsSupport,
+)
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.snapshot import Speeds
 from streamapp.core.status.processes import ProcessRow
@@ -78,6 +96,42 @@ def findings_told(namespace: str, name: str, examined: Examination, *, as_of: da
         findings=tuple(map(finding_told, examined.findings)),
         fine=tuple(diagnosis.name for diagnosis in examined.fine),
     )
+
+
+def group_told(namespace: str, name: str, reading: GroupReading, support: StreamsSupport | None) -> GroupTold:
+    """The group of the newest reading.
+
+    Args:
+        namespace: Of the StreamApp.
+        name: Of the StreamApp.
+        reading: The newest one.
+        support: What the brokers said about the streams protocol, if the group is a classic one.
+    """
+    group = reading.group
+    if not isinstance(group, GroupDescription):
+        return GroupTold(namespace=namespace, name=name, as_of=reading.ended_at, doubt=group.detail)
+    streams = group.streams
+    standbys = None if streams is None or not isinstance(streams.standbys, StandbySetting) else streams.standbys
+    is_known = streams is not None or group.state is not GroupState.DEAD
+    return GroupTold(
+        namespace=namespace,
+        name=name,
+        as_of=reading.ended_at,
+        protocol=None if not is_known else "classic" if streams is None else "streams",
+        state=group.state.value,
+        members=len(group.members),
+        static_members=sum(member.instance_id is not None for member in group.members),
+        settled=group.state is GroupState.STABLE and bool(group.members) and not group.unsettled,
+        streams_supported=True if streams is not None else None if support is None else support.is_on,
+        broker_release=_release(streams, support),
+        standbys=None if standbys is None else standbys.replicas,
+    )
+
+
+def _release(streams: StreamsGroup | None, support: StreamsSupport | None) -> str | None:
+    if streams is not None:
+        return streams.broker_release
+    return None if support is None else support.release
 
 
 def finding_told(finding: Finding) -> FindingTold:

@@ -1,9 +1,9 @@
 """What the operator answers over HTTP, read only: which tasks there are, what is wrong, and who answers.
 
-The contract between the operator and `kubectl streamapp tasks`, `doctor` and `history`:
-`GET /v1/apps/{namespace}/{name}/tasks`, `…/findings`, `…/history` and `/v1/operator`. Version 1: fields are added,
-never renamed or taken away, and whoever reads leaves unknown ones out of account. What is not known is absent. Nothing
-in it is a secret.
+The contract between the operator and `kubectl streamapp tasks`, `doctor`, `history` and `migrate`:
+`GET /v1/apps/{namespace}/{name}/tasks`, `…/findings`, `…/group`, `…/history` and `/v1/operator`. Version 1: fields are
+added, never renamed or taken away, and whoever reads leaves unknown ones out of account. What is not known is absent.
+Nothing in it is a secret.
 """
 
 from collections.abc import Mapping
@@ -28,6 +28,11 @@ def tasks_path(namespace: str, name: str) -> str:
 def findings_path(namespace: str, name: str) -> str:
     """Where the findings about a StreamApp are."""
     return f"/v1/apps/{namespace}/{name}/findings"
+
+
+def group_path(namespace: str, name: str) -> str:
+    """Where the consumer group of a StreamApp is."""
+    return f"/v1/apps/{namespace}/{name}/group"
 
 
 def history_path(namespace: str, name: str, since: datetime | None) -> str:
@@ -184,6 +189,35 @@ class Findings(Answered):
     findings: tuple[FindingTold, ...] = ()
     fine: tuple[str, ...] = ()
     """Codes that were checked and are in order."""
+
+
+class GroupTold(Answered):
+    """The consumer group of one StreamApp, as the brokers described it last."""
+
+    version: int = 1
+    namespace: str
+    name: str
+    as_of: datetime
+    """When the brokers had answered."""
+    told_at: datetime | None = None
+    """When this was answered, by the operator's clock."""
+    protocol: str | None = None
+    """`classic` or `streams`; absent where the brokers know no group, or it cannot be read."""
+    state: str | None = None
+    """As Kafka names it; absent where the group cannot be read."""
+    members: int = 0
+    static_members: int = 0
+    """Of them, those with a `group.instance.id`."""
+    settled: bool = False
+    """Stable, with members, and each member has its target assignment."""
+    streams_supported: bool | None = None
+    """Whether the brokers would serve the streams protocol; absent where that is not known."""
+    broker_release: str | None = None
+    """Kafka's release of the coordinator, such as `4.2`; absent for one that is not known."""
+    standbys: int | None = None
+    """`streams.num.standby.replicas` of the group; absent where it was not read."""
+    doubt: str = ""
+    """Why the group cannot be read."""
 
 
 class Recorded(Answered):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from streamapp.api.names import HOLD, NEW_VOLUME, OVERRIDE, RESTART, claim_of, selector_of
+from streamapp.api.names import HOLD, MIGRATION, NEW_VOLUME, OVERRIDE, RESTART, claim_of, selector_of
 from streamapp.api.status.conditions import with_times
 from streamapp.api.status.progress import convergence_status, scale_down_status, steps_with
 from streamapp.api.v1alpha1.status import (
@@ -80,6 +80,7 @@ def app_of(
         held_because=_held_because(metadata.annotations.get(HOLD)),
         override=_override(metadata.annotations.get(OVERRIDE)),
         restarts=tuple(restart_requests(metadata.annotations)),
+        is_migrating=MIGRATION in metadata.annotations,
         granted_before=found.status.stateful_set_replicas,
     )
 

@@ -154,6 +154,7 @@ class GroupPoller:
         )
         if isinstance(group, GroupDescription):
             self._memory.group_read_at = ended_at
+            self._memory.streams_support = poll.support
         self._memory.rebalances = rebalance_trigger.seen(self._memory.rebalances, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._record_running(reading)
@@ -180,6 +181,7 @@ class GroupPoller:
         if group.streams is not None:
             await self._follow_epoch(group.streams.epoch, is_stable=group.state is GroupState.STABLE)
             return
+        self._epoch = None  # a group that changes its protocol and comes back counts its epochs anew
         if group.state is not GroupState.STABLE:
             empty = group.state in {GroupState.EMPTY, GroupState.DEAD}
             if empty or self._before is None:

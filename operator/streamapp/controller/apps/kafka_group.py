@@ -43,9 +43,9 @@ from streamapp.kafka.connection.errors import (
 from streamapp.kafka.connection.off_loop import MEMBER_BYTES, decode
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict, evict_from_streams_group
-from streamapp.kafka.group.groups import DecodedGroup, read_group
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
 from streamapp.kafka.group.rebalance import ProbeNotRemoved, RebalanceSkipped, trigger_rebalance
-from streamapp.kafka.group.streams_groups import StreamsReading, read_streams_group
+from streamapp.kafka.group.streams_groups import StreamsReading, read_streams_group, read_streams_support
 from streamapp.kafka.topics.offsets import committed
 from streamapp.wire.assignment import DecodedAssignment, NoRebalanceScheduled
 from streamapp.wire.errors import UndecodableError
@@ -58,6 +58,8 @@ MOST_PARTITIONS = 100_000
 """Of the source topics and changelogs of one application: ten times what 5,000 tasks with a store each have."""
 MOST_NAMES_LOGGED = 20
 """Of the properties without meaning here; a Secret can have many thousands."""
+SUPPORT_FOR_SECONDS = 600.0
+"""What brokers support changes only with their release, or by an administrator."""
 REFUSED_FOR_SECONDS = 60.0
 """A write of a group's setting that brokers refused is not repeated before."""
 
@@ -154,6 +156,8 @@ class KafkaGroup:
         self._streams: StreamsReading | None = None
         """The last reading of a group of the streams protocol; None for a classic group."""
         self._refusal, self._refused_until = "", 0.0
+        self._support: core.StreamsSupport | None = None
+        self._support_until = 0.0
 
     def close(self) -> None:
         """Drop every connection that no other application uses; waits for nothing."""
@@ -195,7 +199,21 @@ class KafkaGroup:
 
     async def _described_classic(self) -> Poll:
         self._last = await read_group(self._cluster.group, self._deadline_seconds)
-        return await decode(len(self._last.members) * MEMBER_BYTES, _poll, self._last)
+        poll = await decode(len(self._last.members) * MEMBER_BYTES, _poll, self._last)
+        return replace(poll, support=await self._streams_support())
+
+    async def _streams_support(self) -> core.StreamsSupport | None:
+        """Ask rarely whether the brokers could serve the group with the streams protocol; no reading fails for it."""
+        is_there = self._last is not None and self._last.state is not ClassicGroupState.DEAD
+        if is_there and time.monotonic() >= self._support_until:
+            try:
+                self._support = await read_streams_support(self._cluster.group, self._deadline_seconds)
+            except KafkaAccessError:
+                self._support = None
+            self._support_until = time.monotonic() + (
+                REFUSED_FOR_SECONDS if self._support is None else SUPPORT_FOR_SECONDS
+            )
+        return self._support
 
     async def task_set(self) -> TaskSet | TopologyUnknown:
         """Find out which tasks there are: from the brokers, the text in the spec, or the last look."""

@@ -13,7 +13,7 @@ from streamapp.core.actions.decision import CompletedStep, Event
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
-from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.group import GroupReading, StreamsSupport
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import (
     NOTHING_SEEN,
@@ -110,6 +110,8 @@ class Memory:
     readings: tuple[GroupReading, ...] = ()
     group_read_at: datetime | None = None
     """When the group was last read successfully."""
+    streams_support: StreamsSupport | None = None
+    """What the brokers said last about the streams protocol, while the group is a classic one."""
     task_set: TaskSet | TopologyUnknown = field(default_factory=lambda: TopologyUnknown("The group was not read yet."))
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores, as they were last read."""

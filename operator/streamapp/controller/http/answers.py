@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 
-from streamapp.api.http.build import findings_told, tasks_told, template_facts
+from streamapp.api.http.build import findings_told, group_told, tasks_told, template_facts
 from streamapp.api.http.messages import OperatorTold, with_time
 from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.apps.apps import Application, Applications
@@ -39,6 +39,8 @@ class Endpoint(Enum):
 
     TASKS = "tasks"
     FINDINGS = "findings"
+    GROUP = "group"
+    """Small, and asked for while a user waits for the next reading: never cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,22 @@ class Answers:
             return HttpAnswer(
                 404, f"StreamApp {key}: this operator does not know it; check which namespaces it watches".encode()
             )
+        if question is Endpoint.GROUP:
+            return self._about_group(key, application)
         body = self._cached(question, key, last)
         if body is None:
             if self._waiting >= MOST_WAITING:
                 return HttpAnswer(503, b"too many requests: try again in some seconds")
             body = await self._build_body(question, key, application, last)
         return HttpAnswer(200, with_time(body, self._now()))
+
+    def _about_group(self, key: Key, application: Application) -> HttpAnswer:
+        """The newest reading, which can be newer than the last pass."""
+        memory = application.memory
+        if not memory.readings:
+            return HttpAnswer(503, f"StreamApp {key}: the group was not read yet; try again in some seconds".encode())
+        told = group_told(key.namespace, key.name, memory.readings[0], memory.streams_support)
+        return HttpAnswer(200, with_time(told.as_json(), self._now()))
 
     def _cached(self, question: Endpoint, key: Key, last: LastPass) -> bytes | None:
         cached = self._cache.get((question, key))

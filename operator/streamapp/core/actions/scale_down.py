@@ -13,6 +13,7 @@ from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import announced_pods, is_on_demand
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
+from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.hold_record import (
     NO_EPOCH,
     Forced,
@@ -31,6 +32,7 @@ from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.candidates import (
     RemovalCandidate,
     RemovalKind,
+    every_pod,
     lowest_drained,
     lowest_of_step,
     next_drained,
@@ -64,7 +66,8 @@ def scale_down(evidence: Evidence, statefulset: StatefulSet) -> BranchResult:
 def _drained_already(evidence: Evidence, statefulset: StatefulSet, current: Hold | None) -> int | None:
     """The lowest pod that is drained already: an operator that took over does not call the learners off."""
     record = statefulset.record
-    if current is None or current.gave_up_at is not None or not isinstance(record, HoldRecord):
+    is_left = current is None or current.gave_up_at is not None or evidence.snapshot.app.is_migrating
+    if current is None or is_left or not isinstance(record, HoldRecord):
         return None
     target = max(current.target, evidence.snapshot.app.desired.replicas)
     if record.standbys is not None:
@@ -145,8 +148,7 @@ class _Held(OfEvidence):
     def outcome(self) -> BranchResult:
         if self.hold.gave_up_at is not None and not self._is_overridden:
             return _hold(Reason.GaveUp, "", self.hold)
-        next_ones = next_drained if is_on_demand(self.evidence) else next_removal
-        candidate = next_ones(self.evidence, self.statefulset.replicas, self.hold.target)
+        candidate = self._next()
         override = self._override(candidate)
         verdict = self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
         if isinstance(verdict, Refusal):
@@ -156,6 +158,18 @@ class _Held(OfEvidence):
             # to write, and a removal that was prepared before and is sent late finds another version of the object.
             return self._wait(Refusal(Reason.HoldBegan))
         return self._step(verdict)
+
+    def _next(self) -> RemovalCandidate:
+        """The pods that are judged in this pass."""
+        if self._stops_all:
+            return every_pod(self.statefulset.replicas)
+        next_ones = next_drained if is_on_demand(self.evidence) else next_removal
+        return next_ones(self.evidence, self.statefulset.replicas, self.hold.target)
+
+    @property
+    def _stops_all(self) -> bool:
+        """Tell whether a migration stops every pod: nothing is copied or moved before, since none stays."""
+        return self.snapshot.app.is_migrating and self.hold.target == 0
 
     def _override(self, candidate: RemovalCandidate) -> CoverageOverride | None:
         """Return what lets these pods go without coverage; None if nothing does."""
@@ -171,7 +185,7 @@ class _Held(OfEvidence):
         return None
 
     def _last_of_all(self, candidate: RemovalCandidate) -> Refusal | None:
-        """Before the last pod goes, where a source topic serves as changelog: every task runs.
+        """Before the last pod goes, where a source topic serves as changelog: every task that has a member runs.
 
         What is restored from a source topic ends at the committed offset; a task that is stopped while it restores
         would come back with less than it had.
@@ -181,6 +195,12 @@ class _Held(OfEvidence):
             return None
         if isinstance(task_set, TaskSet) and not any(task.source_changelogs for task in task_set.tasks):
             return None
+        if (
+            candidate.kind is RemovalKind.ALL
+            and isinstance(latest.group, GroupDescription)
+            and not latest.group.members
+        ):
+            return None  # nothing restores where no container of the new template ever joined
         return every_task_runs(input_now(self.evidence, candidate, latest))
 
     def _step(self, approval: Approval) -> BranchResult:
@@ -236,7 +256,7 @@ class _Held(OfEvidence):
             waits=refusal.waits,
             hold=hold,
             staying=hold.target,
-            drained=None if told.reason is Reason.GaveUp else self._lowest,
+            drained=None if told.reason is Reason.GaveUp or self._stops_all else self._lowest,
             could_be_rebalanced=None if told.reason is Reason.GaveUp else refusal,
             events=self._news(told),
         )
@@ -257,6 +277,8 @@ class _Held(OfEvidence):
     def _with_limits(self, detail: str) -> str:
         """The detail, and how many pods leave now if a limit of the application keeps others for later."""
         granted, target = self.statefulset.replicas, self.hold.target
+        if self._stops_all:
+            return detail
         lowest = self._lowest if is_on_demand(self.evidence) else lowest_of_step(self.policy, granted, target)
         if lowest == target:
             return detail

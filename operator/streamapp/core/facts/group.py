@@ -156,6 +156,16 @@ class StreamsGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamsSupport:
+    """What the brokers of a classic group say about the streams protocol."""
+
+    is_on: bool
+    """They know it, and the features of the cluster have it switched on."""
+    release: str | None
+    """Kafka's release of the coordinator, such as `4.2`; None for one that is not known here."""
+
+
+@dataclass(frozen=True, slots=True)
 class GroupDescription:
     """A successful DescribeGroups or StreamsGroupDescribe."""
 

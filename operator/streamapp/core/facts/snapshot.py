@@ -120,6 +120,8 @@ class App:
     """The reason given in `streamapp.dev/hold`; None without that annotation."""
     override: HoldOverride | None = None
     restarts: tuple[RestartRequest, ...] = ()
+    is_migrating: bool = False
+    """`streamapp.dev/migration` is there: with 0 desired replicas, no pod is to take over, so all stop together."""
     granted_before: int | None = None
     """`status.stateful_set_replicas`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
 

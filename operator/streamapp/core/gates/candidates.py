@@ -46,6 +46,8 @@ class RemovalKind(Enum):
     """The top run of pods whose tasks were moved elsewhere before, for good; or the top one, while they move."""
     NEVER_RAN = "never ran", Reason.NeverRan
     """The top run of pods whose container never ran, for good."""
+    ALL = "all", Reason.StoppingToZero
+    """Every pod, for a migration: none stays that copies could be on, and the volumes stay."""
     RESTART = "restart", Reason.RestartCovered
     """One pod, which comes back with its volume."""
     ANY_ONE = "any one", Reason.EveryTaskCovered
@@ -111,6 +113,11 @@ def next_drained(evidence: Evidence, granted: int, target: int) -> RemovalCandid
         )
     )
     return RemovalCandidate(RemovalKind.DRAINED, drained or (top_down[0],), target, lowest)
+
+
+def every_pod(granted: int) -> RemovalCandidate:
+    """All pods together."""
+    return RemovalCandidate(RemovalKind.ALL, tuple(Ordinal(number) for number in range(granted - 1, -1, -1)))
 
 
 def lowest_of_step(policy: ScalingPolicy, granted: int, target: int) -> int:

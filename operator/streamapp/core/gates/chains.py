@@ -78,7 +78,10 @@ NEVER_RAN_GATES: tuple[Gate, ...] = (
     retention_is_in_force,
     only_pods_without_tasks_go_together,
 )
-"""For pods whose container never ran: the state of a group that they were never part of does not matter."""
+"""For pods whose container never ran: the state of a group that they were never part of does not matter.
+
+Also if all pods stop together: nothing of the group is left that their going could disturb.
+"""
 
 
 REPLACEMENT_GATES: tuple[Gate, ...] = (

@@ -68,7 +68,7 @@ def evaluate(
     case = input_now(evidence, candidate, latest)
     if override is not None and override.is_of_the_user and latest.shows_no_tasks:
         return first_refusal(READINESS_GATES, case) or _permission(case, latest, override)
-    if candidate.kind is RemovalKind.NEVER_RAN:
+    if candidate.kind in {RemovalKind.NEVER_RAN, RemovalKind.ALL}:
         return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)
     rules = _rules_of(case)
     refused = first_refusal(rules.gates, case)

@@ -207,8 +207,11 @@ def no_rollout_is_half_done(case: GateInput) -> Refusal | None:
 
 
 def only_pods_without_tasks_go_together(case: GateInput) -> Refusal | None:
-    """Two pods at once are never more than none: each of them holds nothing. Of any one, only one goes."""
-    if case.candidate.kind is RemovalKind.ANY_ONE:
+    """Two pods at once are never more than none: each of them holds nothing. Of any one, only one goes.
+
+    Where all pods stop for a migration, no pod is left that tasks could move to.
+    """
+    if case.candidate.kind in {RemovalKind.ANY_ONE, RemovalKind.ALL}:
         return None
     if (
         case.candidate.kind in {RemovalKind.ONE, RemovalKind.RESTART, RemovalKind.DRAINED}

@@ -13,7 +13,7 @@ from kio.schema.streams_group_describe.v0 import request as v0_request
 from kio.schema.streams_group_describe.v0 import response as v0
 from kio.schema.types import GroupId
 
-from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.group import GroupDescription, StreamsSupport
 from streamapp.core.facts.topology import BrokerSubtopology
 from streamapp.kafka.brokers.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
@@ -63,6 +63,26 @@ async def read_streams_group(coordinator: Coordinator, deadline_seconds: float) 
 
 def _reading(group: DescribedGroup, release: str | None) -> StreamsReading:
     return StreamsReading(streams_values.description(group, release), streams_values.subtopologies(group))
+
+
+async def read_streams_support(coordinator: Coordinator, deadline_seconds: float) -> StreamsSupport:
+    """Find out whether the coordinator of a classic group could serve it with the streams protocol.
+
+    Where the features of the cluster or `group.coordinator.rebalance.protocols` switch it off, the coordinator refuses
+    to describe any such group. Raises KafkaAccessError.
+    """
+    async with within(deadline_seconds, f"group {coordinator.group_id}: ask for the streams protocol"):
+        release = await _broker_release(coordinator)
+        ids = (GroupId(coordinator.group_id),)
+        request = v0_request.StreamsGroupDescribeRequest(group_ids=ids, include_authorized_operations=False)
+        try:
+            answer = await coordinator.ask(
+                request, v0.StreamsGroupDescribeResponse, lambda a: [g.error_code for g in a.groups]
+            )
+        except BrokerUnsupportedError:
+            return StreamsSupport(is_on=False, release=release)
+    errors = {group.error_code for group in answer.groups}
+    return StreamsSupport(is_on=errors <= {ErrorCode.none, ErrorCode.group_id_not_found}, release=release)
 
 
 async def _describe(coordinator: Coordinator) -> DescribedGroup | None:
