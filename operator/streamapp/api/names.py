@@ -55,7 +55,7 @@ NEW_VOLUME: Final = "new-volume"
 
 MIGRATION: Final = f"{GROUP}/migration"
 """There while the application changes its group protocol: how far that is, and what was before
-(`streamapp.cli.migration.record`). The operator reads only that it is there: all pods stop together then."""
+(`streamapp.cli.model.migration_record`). The operator reads only that it is there: all pods stop together then."""
 
 # Annotations that `kubectl streamapp adopt` writes on the StreamApp.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streamapp.cli import completion as shell_completion
+from streamapp.cli.app_migrate import migrate
 from streamapp.cli.model import amounts
 from streamapp.cli.options import (
     EXIT_CODES,
@@ -466,6 +467,9 @@ def _despite(options: dict[str, Any]) -> frozenset[Check]:
 
     found = {"despite_owner": Check.ManagedElsewhere, "despite_autoscaler": Check.AutoscalersUnread}
     return frozenset(check for option, check in found.items() if options.pop(option))
+
+
+streamapp.add_command(migrate)
 
 
 @streamapp.command(short_help="Write the completion script of a shell.")

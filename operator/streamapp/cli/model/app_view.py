@@ -16,6 +16,7 @@ from streamapp.api.status.conditions import is_sound
 from streamapp.api.status.translate import NO_REASON
 from streamapp.api.v1alpha1.status import ConditionStatus, ConvergenceStatus, ScaleDownStatus, StreamAppStatus
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
+from streamapp.cli.model.migration_record import Record, UnreadableRecord, read_record
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.actions.decision import Answer
 from streamapp.core.reasons import Reason
@@ -106,6 +107,11 @@ class AppView:
         """The reason of a user's hold (`streamapp.dev/hold`); None if there is no such hold."""
         reason = self.streamapp.metadata.annotations.get(HOLD)
         return None if reason is None else reason.strip() or NO_REASON
+
+    @property
+    def migration(self) -> Record | UnreadableRecord | None:
+        """The change of the group protocol that is under way; None if there is none."""
+        return read_record(self.streamapp.metadata.annotations)
 
     @property
     def overridden_hold(self) -> str | None:

@@ -45,7 +45,12 @@ def autoscalers_of(name: str, objects: Iterable[Mapping[str, Any]]) -> tuple[Tar
         name: The StreamApp.
         objects: The HorizontalPodAutoscalers (autoscaling/v2) of its namespace.
     """
-    return tuple(_read(body) for body in objects if _is_target(name, body["spec"]["scaleTargetRef"]))
+    return tuple(map(_read, aimed_at(name, objects)))
+
+
+def aimed_at(name: str, objects: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The objects of the autoscalers whose scale target is this StreamApp; arguments as above."""
+    return tuple(dict(body) for body in objects if _is_target(name, body["spec"]["scaleTargetRef"]))
 
 
 def _is_target(name: str, target: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from streamapp.api.v1alpha1.durations import format_duration
 from streamapp.api.v1alpha1.status import AgentState, ConditionStatus, ConvergenceStatus, ScaleDownStatus
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.model.app_view import AppState, AppView, Never, view_of
+from streamapp.cli.model.migration_record import sentence_of
 from streamapp.cli.model.phrases import counted
 from streamapp.cli.text import durations
 from streamapp.core.actions.decision import Answer
@@ -106,6 +107,8 @@ def _wanted(view: AppView) -> Iterator[str]:
 
 
 def _why(view: AppView) -> Iterator[str]:
+    if view.migration is not None:
+        yield sentence_of(view.migration, view.streamapp.metadata.name)[0]
     if view.doubt is not None:
         yield view.doubt.what
     if view.faults:
@@ -286,6 +289,8 @@ def _you_can(view: AppView) -> Iterator[str]:
 
 
 def _advice_about_doubts(view: AppView) -> Iterator[str]:
+    if view.migration is not None:
+        yield sentence_of(view.migration, view.streamapp.metadata.name)[1]
     if view.faults:
         yield Reason.InvalidSpec.next_step.replace("the message names", "is named above")
     if view.doubt is not None:

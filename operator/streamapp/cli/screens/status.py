@@ -16,6 +16,7 @@ from rich.text import Text
 
 from streamapp.api.v1alpha1.status import ConvergenceState, ConvergenceStatus, SlowTask
 from streamapp.cli.model.app_view import AppState, AppView, view_of
+from streamapp.cli.model.migration_record import sentence_of
 from streamapp.cli.model.phrases import LABELS, about_left, downtime_range
 from streamapp.cli.screens.pods import pods
 from streamapp.cli.screens.scale_down import last_steps, scale_down
@@ -105,6 +106,8 @@ def heading(view: AppView) -> RenderableType:
     if view.is_dry_run:
         dry_run = "This is a dry run: the operator decides everything and changes nothing."
         lines.insert(1, Text(dry_run, style="yellow"))
+    if view.migration is not None:
+        lines.insert(1, Text(" ".join(sentence_of(view.migration, view.streamapp.metadata.name)), style="yellow"))
     if view.doubt is not None:
         lines.insert(1, Text(f"{view.doubt.what} {view.doubt.next_step}", style="bold magenta"))
     lines += [Text(f"invalid: {fault}", style="red") for fault in view.faults]
