@@ -13,18 +13,19 @@ from streamapp.core.facts.agent_reports import (
     AnnouncementAck,
     AnnouncementState,
 )
-from streamapp.core.facts.group import GroupState
+from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Volume
 from streamapp.core.reasons import Reason
-from tests.builders import NOW, a_pod, a_record, a_snapshot, an_unreadable, seconds
+from tests.builders import NOW, a_pod, a_reading, a_record, a_snapshot, an_unreadable, seconds
 from tests.conformance import kstatus
 from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT, a_streamapp, stored
 from tests.support import example, state_table
 from tests.support.state_table import GroupCondition, HoldState, LearnerState, WishState
+from tests.support.streams import streams_group
 
 Json = dict[str, Any]
 
@@ -230,6 +231,12 @@ def test_what_the_group_does_not_show_is_left_out_and_what_is_recorded_stays() -
         "processId": str(example.process_id(0)),
         "volume": "state-wordcount-0",
     }
+
+
+def test_a_group_of_the_streams_protocol_is_reported_as_one() -> None:
+    group = GroupDescription(GroupState.EMPTY, streams=streams_group())
+    snapshot = a_snapshot(readings=(replace(a_reading(()), group=group),))
+    assert answer(snapshot, previous=held_status())["groupProtocol"] == "streams"
 
 
 def test_a_group_of_another_protocol_is_not_called_classic() -> None:

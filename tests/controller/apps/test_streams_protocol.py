@@ -20,6 +20,7 @@ from streamapp.core.facts.group import (
     GroupUnreadable,
     StandbySetting,
     StandbySettingUnread,
+    StreamsSupport,
 )
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
@@ -161,9 +162,12 @@ class Epochs:
     def __init__(self) -> None:
         self.epoch, self.state = 7, GroupState.STABLE
         self.task_set_reads = 0
+        self.is_classic, self.support = False, StreamsSupport(is_on=True, release="4.2")
         self.answer: TaskSet | TopologyUnknown = example.task_set()
 
     async def describe(self) -> Poll:
+        if self.is_classic:
+            return Poll(GroupDescription(GroupState.EMPTY), support=self.support)
         group = replace(streams_group(), epoch=self.epoch, assignment_epoch=self.epoch)
         return Poll(GroupDescription(self.state, streams_members(example.members(3)), group))
 
@@ -196,3 +200,40 @@ def test_the_tasks_are_read_anew_with_each_epoch_and_while_they_are_unknown() ->
     assert isinstance(memory.task_set, TaskSet)
     assert after(60) == 3
     assert all(reading.rebalance is None for reading in memory.readings)
+
+
+def test_a_group_that_was_classic_in_between_is_read_anew_though_its_epoch_is_the_same() -> None:
+    memory, group = Memory("u"), Epochs()
+    poller = GroupPoller(group, memory, PollIntervals(1, 1, 1), lambda: None)
+    support: list[StreamsSupport | None] = []
+    for is_classic in (False, True, False):
+        group.is_classic = is_classic
+        asyncio.run(poller.poll())
+        support.append(memory.streams_support)
+    assert (group.task_set_reads, support) == (2, [None, group.support, None])
+
+
+@pytest.mark.parametrize(
+    ("code", "hidden", "is_on"),
+    [
+        (ErrorCode.group_id_not_found, OLD, True),
+        (ErrorCode.unsupported_version, OLD, False),
+        (ErrorCode.none, OLD | {"StreamsGroupDescribe 0"}, False),
+    ],
+    ids=["on", "off", "older brokers"],
+)
+def test_a_classic_group_tells_rarely_whether_it_could_have_the_streams_protocol(
+    code: ErrorCode, hidden: frozenset[str], is_on: bool
+) -> None:
+    broker = ScriptedBroker(
+        {"DescribeGroups": always(answers.described("Empty")), "StreamsGroupDescribe": always(a_group(code=code))},
+        hidden=hidden,
+    )
+
+    async def work(group: KafkaGroup) -> list[Poll]:
+        return [await group.describe() for _ in range(3)]
+
+    broker.features = {"metadata.version": 30}
+    polls = on_broker(broker, work)
+    assert [poll.support for poll in polls] == [StreamsSupport(is_on=is_on, release="4.3")] * 3
+    assert broker.names().count("StreamsGroupDescribe") <= 1

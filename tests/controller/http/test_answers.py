@@ -5,24 +5,35 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
 import pytest
 
-from streamapp.api.http.messages import Findings, OperatorTold, Tasks, findings_path, read, tasks_path
+from streamapp.api.http.messages import (
+    Findings,
+    GroupTold,
+    OperatorTold,
+    Tasks,
+    findings_path,
+    group_path,
+    read,
+    tasks_path,
+)
 from streamapp.controller.http import answers as answering
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import CACHE_SECONDS, Answers
 from streamapp.controller.http.routes import of_answers, serve_people
 from streamapp.controller.settings import Settings
 from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind
+from streamapp.core.facts.group import GroupDescription, GroupState, StreamsSupport
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
 TASKS, FINDINGS = tasks_path(NAMESPACE, NAME), findings_path(NAMESPACE, NAME)
+GROUP = group_path(NAMESPACE, NAME)
 
 
 @dataclass
@@ -100,6 +111,26 @@ def test_the_tasks_are_those_of_the_group_with_the_age_of_the_facts() -> None:
         assert told.told_at is not None
         assert told.group_read_at is not None
         assert told.told_at > told.as_of > told.group_read_at
+
+    at_the_door(play)
+
+
+def test_the_group_is_that_of_the_newest_reading_though_no_pass_followed_it() -> None:
+    async def play(door: Door) -> None:
+        status, body = await door.ask(GROUP)
+        before = read(GroupTold, body)
+        assert (status, before.protocol, before.state, before.settled) == (200, "classic", "Stable", True)
+        assert (before.members, before.static_members) == (len(door.bench.group.members), 0)
+        application = door.bench.applications.find(KEY)
+        assert application is not None
+        latest = application.memory.readings[0]
+        emptied = replace(latest, ended_at=door.bench.clock.now(), group=GroupDescription(GroupState.EMPTY))
+        application.memory.readings = (emptied, *application.memory.readings)
+        application.memory.streams_support = StreamsSupport(is_on=True, release="4.3")
+        after = read(GroupTold, (await door.ask(GROUP))[1])
+        assert (after.members, after.state, after.as_of) == (0, "Empty", emptied.ended_at)
+        assert (after.streams_supported, after.broker_release, after.settled) == (True, "4.3", False)
+        assert after.told_at is not None
 
     at_the_door(play)
 

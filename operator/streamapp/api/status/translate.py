@@ -215,7 +215,7 @@ class _Answer:
         if isinstance(latest.group, GroupUnreadable):
             unsupported = latest.group.reason is Reason.GroupProtocolUnsupported
             return None if unsupported else self.previous.group_protocol
-        return GroupProtocol.CLASSIC
+        return GroupProtocol.CLASSIC if latest.group.streams is None else GroupProtocol.STREAMS
 
     def members(self) -> tuple[MemberStatus, ...]:
         pods, group = self.snapshot.workload.pods[:MOST_MEMBERS], self._group()

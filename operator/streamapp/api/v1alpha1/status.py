@@ -39,6 +39,7 @@ class GroupProtocol(Enum):
     """The protocol of the consumer group."""
 
     CLASSIC = "classic"
+    STREAMS = "streams"
 
 
 class ConvergenceState(Enum):

@@ -119,6 +119,11 @@ class Check(Enum):
         "After a migration, brokers 4.2.0 can fail to load the group (KAFKA-20254). 4.2.0 cannot be told from 4.2.1.",
         "Make sure that every broker has 4.2.1 or newer.",
     )
+    VolumesIgnored = (
+        Severity.WARNING,
+        "Brokers below 4.4 assign the tasks without regard to what is on the volumes.",
+        "Accept the restore of the tasks that come to another pod, or wait for brokers 4.4. The way back has none.",
+    )
     NotVisible = (
         Severity.NOTE,
         "Not visible from outside: patterns in subscriptions, a KafkaClientSupplier, named topologies.",
@@ -223,6 +228,8 @@ def _of_the_brokers(group: GroupTold) -> Iterator[Finding]:
         yield Finding(Check.BrokerReleaseUnknown, f"release {release or 'unknown'}")
     if group.static_members and release != _STATIC_MEMBERS_SINCE:
         yield Finding(Check.StaticMembers, f"{group.static_members} of {group.members} members")
+    if release in RELEASES and release != _STATIC_MEMBERS_SINCE:
+        yield Finding(Check.VolumesIgnored, f"release {release}")
     if release == RELEASES[0]:
         yield Finding(Check.PatchRelease, f"release {release}")
 

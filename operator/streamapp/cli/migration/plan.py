@@ -10,7 +10,7 @@ from datetime import timedelta
 from statistics import median
 from typing import Any
 
-from streamapp.api.http.messages import Tasks
+from streamapp.api.http.messages import GroupTold, Tasks
 from streamapp.cli.migration.facts import Facts
 from streamapp.cli.model.migration_record import Protocol
 from streamapp.cli.model.phrases import counted
@@ -21,6 +21,8 @@ STOP_SECONDS = (1.0, 15.0)
 """Of a container that closes its streams; more only if it uses its grace period up."""
 LOOKS_SECONDS = (3.0, 12.0)
 """Until an operator that polls the group every two seconds has seen each stage."""
+WARM_SINCE = "4.4"
+"""Brokers from here on give a task to a pod whose volume has its state (KAFKA-20719)."""
 FIRST_ASSIGNMENT_SECONDS = {Protocol.STREAMS: (3.0, 10.0), Protocol.CLASSIC: (3.0, 8.0)}
 """The initial delay of an empty group is 3 s in both protocols; with streams, tasks come with the next heartbeat."""
 
@@ -36,7 +38,9 @@ class Plan:
     """All tasks; None if it is unknown."""
     stateful: int | None
     records: int | None
-    """To be restored from Kafka, since there are no volumes; None: none, or it is unknown."""
+    """To be restored from Kafka, at most; None: none. Without volumes all; with brokers that do not look at volumes
+    when they assign tasks, the share of the tasks that come to another pod."""
+    keeps_state: bool
     wait: timedelta
     """Before the outage."""
     least: timedelta
@@ -59,7 +63,10 @@ class Plan:
         parked = tuple(f"HorizontalPodAutoscaler {name}: its scale-ups are off meanwhile." for name in self.parked)
         restored = "their volumes stay, so state comes from them"
         if self.records is not None:
-            restored = f"there are no volumes: {self.records:,} records are restored"
+            why = "the volumes stay, but brokers below 4.4 assign tasks without regard to them"
+            restored = (
+                f"{why if self.keeps_state else 'there are no volumes'}: about {self.records:,} records are restored"
+            )
         return (
             f"stop    The {counted(self.replicas, 'pod')} stop together, after about {durations.short(self.wait)}; "
             f"{restored}.",
@@ -94,11 +101,18 @@ def plan_of(facts: Facts, to: Protocol, change: Json, parked: tuple[str, ...]) -
     keeps_state = streamapp is None or streamapp.spec.state is not None
     start, restore = facts.ready_after, timedelta(0)
     records = None
-    if not keeps_state:
-        records = 0 if told is None else sum(task.records or 0 for task in told.tasks if task.stateful)
-        rates = told.speeds.restore if told is not None else ()
+    share = _cold_share(facts, to) if keeps_state else 1.0
+    if share and told is not None:
+        records = round(share * sum(task.records or 0 for task in told.tasks if task.stateful))
+        rates = told.speeds.restore
         processes = max(1, facts.desired)
-        restore = timedelta(seconds=records / (median(rates) * processes)) if rates else timedelta.max
+        restore = (
+            timedelta(seconds=records / (median(rates) * processes))
+            if rates
+            else timedelta.max
+            if records
+            else timedelta(0)
+        )
     least = _sum(0, to) + (start or timedelta(0)) / 2
     is_known = start is not None and restore < timedelta.max
     return Plan(
@@ -108,12 +122,21 @@ def plan_of(facts: Facts, to: Protocol, change: Json, parked: tuple[str, ...]) -
         tasks=None if told is None else len(told.tasks),
         stateful=None if told is None else sum(task.stateful for task in told.tasks),
         records=records,
+        keeps_state=keeps_state,
         wait=window + timedelta(seconds=5),
         least=least,
         most=_sum(1, to) + 2 * start + 2 * restore if start is not None and is_known else None,
         change=change,
         parked=parked,
     )
+
+
+def _cold_share(facts: Facts, to: Protocol) -> float:
+    """The share of the tasks that come to a pod whose volume has no state of them, with one copy of each task."""
+    group = facts.group
+    release = group.broker_release if isinstance(group, GroupTold) else None
+    looks_at_volumes = to is Protocol.CLASSIC or release == WARM_SINCE
+    return 0.0 if looks_at_volumes else 1 - 1 / max(1, facts.desired)
 
 
 def _sum(end: int, to: Protocol) -> timedelta:
