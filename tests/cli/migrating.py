@@ -157,7 +157,7 @@ class World:
         return hashlib.sha256(json.dumps(self.app["spec"]["template"], sort_keys=True).encode()).hexdigest()
 
     def _tell(self) -> None:
-        """Write the status, and answer about the group."""
+        """Write the status as the operator would, and answer."""
         app, is_there = self.app, self.members > 0 or self.protocol != "none"
         runs = self.pods == self.ready == self.desired > 0 == (self.members == 0)
         is_held = self.desired < self.pods
@@ -183,6 +183,10 @@ class World:
             ],
         }
         self.cluster.put(app)
+        self._tell_of_group(is_there=is_there)
+
+    def _tell_of_group(self, *, is_there: bool) -> None:
+        """Answer about the group and its tasks as the operator would."""
         told = GroupTold(
             namespace=NAMESPACE,
             name=NAME,

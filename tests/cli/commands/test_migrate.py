@@ -305,8 +305,8 @@ def test_a_dry_run_shows_stages_and_price_and_writes_nothing(running: World, mig
     told = one_line(ran.out)
     assert (ran.code, running.cluster.written) == (0, [])
     assert "stop The 3 pods stop together, after about 35s" in told
-    assert "brokers below 4.4 assign tasks without regard to them: about 4,000 records are restored" in told
-    assert "All 6 tasks stop. Estimated outage: 7s to unknown." in told
+    assert "brokers below 4.4 assign tasks without regard to them: 4,000 records or more are restored" in told
+    assert "All 6 tasks stop. Estimated outage: 7s to unknown, and the restore." in told
     assert told.endswith("Dry run: nothing was written.")
 
 

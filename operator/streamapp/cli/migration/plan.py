@@ -1,13 +1,12 @@
 """What a migration would do and cost: `plan_of(facts, to, ...)`. Pure; nothing here is written anywhere.
 
 The outage is from the stop of the pods until every task runs. Its parts are the pods' own end, their start as the
-present pods took it, and the group's first assignment.
+present pods took it, and the group's first assignment. A restore comes on top: how much is known only roughly.
 """
 
 import math
 from dataclasses import dataclass
 from datetime import timedelta
-from statistics import median
 from typing import Any
 
 from streamapp.api.http.messages import GroupTold, Tasks
@@ -38,14 +37,14 @@ class Plan:
     """All tasks; None if it is unknown."""
     stateful: int | None
     records: int | None
-    """To be restored from Kafka, at most; None: none. Without volumes all; with brokers that do not look at volumes
-    when they assign tasks, the share of the tasks that come to another pod."""
+    """To be restored from Kafka, by the ends that the operator read last; None: none. Without volumes all; with brokers
+    that do not look at volumes when they assign tasks, the share of the tasks that come to another pod."""
     keeps_state: bool
     wait: timedelta
     """Before the outage."""
     least: timedelta
     most: timedelta | None
-    """None if the start of a pod was never seen, or a restore cannot be timed."""
+    """Without restores; None if the start of a pod was never seen."""
     change: Json
     """The merge patch of the template."""
     parked: tuple[str, ...]
@@ -65,7 +64,7 @@ class Plan:
         if self.records is not None:
             why = "the volumes stay, but brokers below 4.4 assign tasks without regard to them"
             restored = (
-                f"{why if self.keeps_state else 'there are no volumes'}: about {self.records:,} records are restored"
+                f"{why if self.keeps_state else 'there are no volumes'}: {self.records:,} records or more are restored"
             )
         return (
             f"stop    The {counted(self.replicas, 'pod')} stop together, after about {durations.short(self.wait)}; "
@@ -74,7 +73,7 @@ class Plan:
             f"start   {counted(self.replicas, 'pod')} start with the {self.to.value} protocol, from the committed "
             "offsets.",
             *parked,
-            f"{tasks}. Estimated outage: {self.outage}.",
+            f"{tasks}. Estimated outage: {self.outage}{'' if self.records is None else ', and the restore'}.",
         )
 
     @property
@@ -99,22 +98,11 @@ def plan_of(facts: Facts, to: Protocol, change: Json, parked: tuple[str, ...]) -
     streamapp = facts.streamapp
     window = timedelta(0) if streamapp is None else streamapp.spec.scale_down.stabilization_window
     keeps_state = streamapp is None or streamapp.spec.state is not None
-    start, restore = facts.ready_after, timedelta(0)
-    records = None
+    start, records = facts.ready_after, None
     share = _cold_share(facts, to) if keeps_state else 1.0
     if share and told is not None:
         records = round(share * sum(task.records or 0 for task in told.tasks if task.stateful))
-        rates = told.speeds.restore
-        processes = max(1, facts.desired)
-        restore = (
-            timedelta(seconds=records / (median(rates) * processes))
-            if rates
-            else timedelta.max
-            if records
-            else timedelta(0)
-        )
     least = _sum(0, to) + (start or timedelta(0)) / 2
-    is_known = start is not None and restore < timedelta.max
     return Plan(
         name=facts.view.name,
         to=to,
@@ -125,7 +113,7 @@ def plan_of(facts: Facts, to: Protocol, change: Json, parked: tuple[str, ...]) -
         keeps_state=keeps_state,
         wait=window + timedelta(seconds=5),
         least=least,
-        most=_sum(1, to) + 2 * start + 2 * restore if start is not None and is_known else None,
+        most=_sum(1, to) + 2 * start if start is not None else None,
         change=change,
         parked=parked,
     )

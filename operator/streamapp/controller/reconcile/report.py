@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 REMOVAL_REASONS = (
     *(kind.reason for kind in RemovalKind),
-    *(Reason.StoppingToZero, Reason.OverriddenByUser, Reason.OverriddenByPolicy, Reason.OverriddenByTimeout),
+    *(Reason.OverriddenByUser, Reason.OverriddenByPolicy, Reason.OverriddenByTimeout),
 )
 """For which pods are removed."""
 
