@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-departures bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-departures bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -20,7 +20,7 @@ help: ## Print this help
 	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "Tiers: \`make check\` for every change, \`make test\` at each merge, \`make test-proofs test-alerts prove\` every night."
+	@echo "Tiers: \`make check\` for every change, \`make test\` at each merge, \`make test-laws test-proofs test-alerts prove\` every night."
 	@echo "CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md explains it."
 
 setup: ## Install what Python needs, exactly as locked
@@ -144,6 +144,9 @@ prove-judge: ## Remove each safeguard of the operator in turn, and check that th
 
 prove-machine: ## Play users and faults at random against the whole operator, judged by README's guarantees alone (20 minutes)
 	$(UV) python -m tests.prove.second_judge
+
+test-laws: ## Tier 3: every law on a thousand examples that Hypothesis draws anew (6 minutes)
+	HYPOTHESIS_PROFILE=thorough $(UV) pytest $(WORKERS) -m hypothesis --timeout 900
 
 test-proofs: ## Tier 3: the hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
 	$(LAB) build --analytics
