@@ -237,12 +237,9 @@ def behaviours(draw: st.DrawFn) -> list[tuple[Key, float, bool]]:
     return [(Key("demo", str(number)), draw(st.floats(0, 60)), draw(st.booleans())) for number in range(count)]
 
 
+WANTS_FROM = (6.0, 0.0, 1.0, 0.0, 1.0, 16.0, 0.0, 16.0, 0.0, 11.0)
 PLACE_KEPT_FOR_THE_ELDER = [
-    (Key("demo", str(number)), wants_from, ends)
-    for number, (wants_from, ends) in enumerate(
-        [(6.0, False), (0.0, False), (1.0, True), (0.0, False), (1.0, True)]
-        + [(16.0, False), (0.0, True), (16.0, False), (0.0, True), (11.0, False)]
-    )
+    (Key("demo", str(number)), seconds, number in {2, 4, 6, 8}) for number, seconds in enumerate(WANTS_FROM)
 ]
 """Two places become free after the first application asked and before the last one does: each gets one of them."""
 
