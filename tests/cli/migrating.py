@@ -15,6 +15,7 @@ from streamapp.api.http.messages import GroupTold, Task, Tasks, group_path, task
 from streamapp.api.names import MIGRATION, TEMPLATE_HASH
 from tests.builders import NOW
 from tests.cli.cluster import NAMESPACE, Cluster
+from tests.cli.conftest import Ran
 from tests.cli.operator_there import OperatorThere
 from tests.streamapps import stored
 
@@ -24,6 +25,9 @@ VARIABLE = "GROUP_PROTOCOL"
 TO_STREAMS = ("--env", f"{VARIABLE}=streams")
 TO_CLASSIC = ("--env", f"{VARIABLE}=classic")
 REPLICAS = 3
+CLASSIC = ("classic", REPLICAS, REPLICAS, {VARIABLE: "classic", "LEVEL": "info"}, None, None)
+STREAMS = ("streams", REPLICAS, REPLICAS, {VARIABLE: "streams", "LEVEL": "info"}, None, None)
+HPAS = "horizontalpodautoscalers"
 
 
 def zulu(time: datetime) -> str:
@@ -208,3 +212,17 @@ class World:
             tasks=tuple(Task(task=f"0_{number}", stateful=True, records=1000) for number in range(6)),
         )
         self.there.tell(tasks_path(NAMESPACE, NAME), table)
+
+
+def interrupt_at(world: World, tick: int) -> None:
+    def interrupt(world: World) -> None:
+        if world.ticks == tick:
+            raise KeyboardInterrupt
+
+    world.on_tick = interrupt
+
+
+def refused(ran: Ran, world: World, code: str) -> None:
+    assert ran.code == 1
+    assert f"{code}:" in ran.err
+    assert (world.cluster.written, world.record, world.desired) == ([], None, REPLICAS)

@@ -1,11 +1,15 @@
 """Outages as one process sees them: each once, with its range and with the cause that the pages define."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from streamapp.core.facts.agent_reports import AgentReport, TaskTimes
+from streamapp.core.facts.group import Member
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.flightrecord.outages import NEAR, Looked, Outage, OutageLog
+from tests.support import example
 from tests.support.example import NOW, SECOND
 from tests.support.watched import Watched
 
@@ -193,3 +197,19 @@ def test_where_there_are_no_agents_the_members_tell() -> None:
     assert {one.task for one in seen.outages} == {"0_4", "0_5"}
     assert {one.cause.value for one in seen.outages} == {"rebalance"}
     assert all(timedelta(0) < one.at_most <= 20 * SECOND for one in seen.outages)
+
+
+class Earlier(Watched):
+    """Task 0 stood for five seconds, a minute before the first look."""
+
+    def _report(self, ordinal: int, member: Member, at: float) -> AgentReport:
+        report = super()._report(ordinal, member, at)
+        earlier = TaskTimes(example.task(0), NOW - 60 * SECOND, NOW - 65 * SECOND)
+        return replace(report, task_times=(earlier,)) if ordinal == 0 else report
+
+
+def test_an_outage_that_was_over_before_a_new_leader_looked_is_of_the_former_one() -> None:
+    seen = Observed(Earlier())
+    seen.log = OutageLog(follows=True)
+    seen.until_told()
+    assert seen.outages == []

@@ -134,6 +134,16 @@ def test_a_dry_run_changes_nothing(run: Migrating, before: dict[int, tuple[str, 
 
 
 @pytest.mark.usefixtures("before")
+def test_a_template_that_the_api_server_refuses_stops_no_pod(run: Migrating, tmp_path: Path) -> None:
+    patch = tmp_path / "patch.yaml"
+    number = f"{{name: {VARIABLE}, value: 1}}"
+    patch.write_text(f"spec: {{template: {{spec: {{containers: [{{name: counter, env: [{number}]}}]}}}}}}")
+    ran = run.migrate("--patch", str(patch), "--yes")
+    assert (ran.code, run.record(), run.one.app.wish()) == (1, {}, REPLICAS)
+    assert "no pod could be made of it" in ran.err
+
+
+@pytest.mark.usefixtures("before")
 def test_it_is_interrupted_while_no_pod_runs_and_the_next_run_goes_on(run: Migrating) -> None:
     began = run.one.clock()
     assert run.interrupted("switch", *TO_STREAMS) == 130

@@ -126,7 +126,9 @@ class OutageLog:
         tasks = len(task_set.tasks) if isinstance(task_set, TaskSet) else 0
         self._note_pods(look)
         self._note_scaling(look)
-        self._ended += (_outage(gap) for gap in self._new_gaps(look) if self.follows or not gap.began_before)
+        gaps = [_outage(gap) for gap in self._new_gaps(look) if self.follows or not gap.began_before]
+        # A gap that was over before this process looked is of the one before, which counted it.
+        self._ended += (outage for outage in gaps if outage.at_most)
         known = [outage for outage in self._ended if outage.ended + NEAR <= now]
         self._ended = [outage for outage in self._ended if outage.ended + NEAR > now]
         return Looked(

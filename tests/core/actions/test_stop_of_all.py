@@ -92,3 +92,29 @@ def test_nothing_is_copied_or_moved_before_since_no_pod_stays() -> None:
 def test_an_override_does_not_change_the_reason() -> None:
     snapshot = migrating(app={"override": HoldOverride(hold_id="h-1", why="now")})
     assert told(decide(snapshot, ZERO)) == ("Step", "StoppingToZero")
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(("threads", "remembered"), [(1000, [2]), (2000, [])], ids=["of one pod", "of none"])
+def test_they_stop_together_where_the_record_cannot_hold_all_members(threads: int, remembered: list[int]) -> None:
+    step = decide(migrating(members=with_threads(threads)), ZERO)
+    (grant,) = [one for one in step.plan if isinstance(one, GrantReplicas)]
+    assert (grant.from_replicas, grant.to_replicas) == (3, 0)
+    assert isinstance(grant.record, HoldRecord)
+    assert grant.record.step is not None
+    assert [seen.ordinal for seen in grant.record.step.observed] == remembered
+
+
+def with_threads(number: int) -> Any:
+    """So many members in each pod, of which one has the tasks."""
+    idle = [
+        replace(
+            one,
+            id=f"wordcount-{ordinal}-StreamThread-{thread}-consumer",
+            assignment=replace(one.assignment, active=frozenset(), standby=frozenset()),
+        )
+        for ordinal, one in enumerate(LAGGING)
+        if one.assignment is not None
+        for thread in range(2, number + 1)
+    ]
+    return (*LAGGING, *idle)

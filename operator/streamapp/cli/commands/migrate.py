@@ -18,9 +18,10 @@ from streamapp.cli.cluster.target import Target
 from streamapp.cli.commands.confirm import require_yes
 from streamapp.cli.commands.run import run
 from streamapp.cli.errors import CliError, Exit
-from streamapp.cli.migration import checks, requests, steps, template
+from streamapp.cli.migration import checks, requests, steps, template, trial
 from streamapp.cli.migration.checks import Check, Finding
 from streamapp.cli.migration.facts import Facts
+from streamapp.cli.migration.operator_clock import OperatorClock
 from streamapp.cli.migration.plan import Plan, plan_of
 from streamapp.cli.migration.steps import Change, Done, PatchAutoscaler, Progress, Stop, Wait
 from streamapp.cli.model.migration_record import MOST_BYTES, Protocol, Record, UnreadableRecord
@@ -88,12 +89,14 @@ def migrate(target: Target, request: Request, output: Output) -> int:
         first = steps.aborted(facts, record) if request.abort else None
         question = f"{'Abort' if request.abort else 'Continue'} the migration of {facts.view.name}"
     else:
-        plan, first, found = _begin(facts, request)
+        after = _changed_template(facts, request)
+        plan, first, found = _begin(facts, request, after)
         refused = checks.obstacles(found, request.despite)
         if request.dry_run or refused or output is Output.TABLE:
             _show_plan(plan, found, output, dry_run=request.dry_run)
         if refused:
             raise _refusal(facts, refused)
+        _require_pod(facts, run(_try(target, request, facts, after)))
         if request.dry_run:
             return Exit.FINE
         question = f"Stop {facts.view.name} and start it with the {request.to.value} protocol"
@@ -113,7 +116,7 @@ def _require_same(facts: Facts, record: Record, request: Request) -> None:
         raise CliError(what, "a migration to the streams protocol is under way", f"continue it first: {again}")
 
 
-def _begin(facts: Facts, request: Request) -> tuple[Plan, Change, tuple[Finding, ...]]:
+def _changed_template(facts: Facts, request: Request) -> Json:
     after = dict(facts.template)
     try:
         if request.patch:
@@ -123,10 +126,15 @@ def _begin(facts: Facts, request: Request) -> tuple[Plan, Change, tuple[Finding,
             after = template.laid_over(after, change)
     except template.UnusablePatchError as error:
         raise CliError("the change of the template", str(error), "see docs/how-to/migrate-to-streams.md") from error
+    return after
+
+
+def _begin(facts: Facts, request: Request, after: Json) -> tuple[Plan, Change, tuple[Finding, ...]]:
     patch, undo = template.difference(facts.template, after), template.difference(after, facts.template)
     if not patch:
         why = "no change of the template is given, or the template says it already"
         raise CliError(f"StreamApp {facts.view.name}", why, "name what switches the protocol: --env or --patch")
+    _require_pod(facts, trial.fault_of_spec(facts.resource, after))
     found = checks.findings(facts, request.to)
     scalers = facts.autoscalers if isinstance(facts.autoscalers, tuple) else ()
     parked = tuple(map(steps.parked_of, scalers))
@@ -136,11 +144,26 @@ def _begin(facts: Facts, request: Request) -> tuple[Plan, Change, tuple[Finding,
     return plan_of(facts, request.to, patch, tuple(one.name for one in parked)), first, found
 
 
+def _require_pod(facts: Facts, fault: str) -> None:
+    """Refuse a template that no pod could be made of; nothing was written."""
+    if fault:
+        what = f"StreamApp {facts.view.name}: the changed template"
+        raise CliError(what, plain(f"no pod could be made of it: {fault}"), "correct --patch or --env")
+
+
+async def _try(target: Target, request: Request, facts: Facts, after: Json) -> str:
+    connection = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, connection), request.name)
+    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
+        return await trial.fault_of_pod(client, facts.resource, after)
+
+
 async def _look(target: Target, request: Request) -> Facts:
     connection = await streamapps.resolve(target)
     key = Key(streamapps.namespace_of(target, connection), request.name)
     async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
-        return await requests.read_facts(client, connection, key, request.operator_namespace, for_plan=True)
+        operator = request.operator_namespace
+        return await requests.read_facts(client, connection, key, operator, OperatorClock(), for_plan=True)
 
 
 async def _proceed(target: Target, request: Request, facts: Facts, first: Change | None) -> "_Loop":
@@ -162,6 +185,7 @@ class _Loop:
     connection: ClusterConnection
     key: Key
     request: Request
+    clock: OperatorClock = field(default_factory=OperatorClock)
     progress: Progress = field(default_factory=Progress)
     conflicts: int = 0
     waits_since: tuple[str, datetime] | None = None
@@ -205,7 +229,7 @@ class _Loop:
         while True:
             try:
                 return await requests.read_facts(
-                    self.client, self.connection, self.key, self.request.operator_namespace
+                    self.client, self.connection, self.key, self.request.operator_namespace, self.clock
                 )
             except UnauthenticatedError:
                 raise
@@ -216,7 +240,7 @@ class _Loop:
 
     async def _wait(self, step: Wait) -> None:
         record = self.progress.record
-        passed = "" if record is None else f" ({durations.short(watch.now() - record.stage_at)})"
+        passed = "" if record is None else f" ({durations.short(self.clock.now() - record.stage_at)})"
         await self._wait_for(step.stage.value, step.what, passed)
 
     async def _wait_for(self, stage: str, what: str, passed: str = "") -> None:

@@ -12,6 +12,7 @@ from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.api.validation.parse import InvalidStreamApp
 from streamapp.cli.adoption.surroundings import managed_elsewhere
 from streamapp.cli.migration.facts import Facts, Unread
+from streamapp.cli.migration.steps import deletes_volumes
 from streamapp.cli.model import autoscalers
 from streamapp.cli.model.app_view import AppState
 from streamapp.cli.model.autoscalers import AutoscalersUnknown
@@ -109,6 +110,11 @@ class Check(Enum):
         "These settings of the application no longer count.",
         "Set those that the group has (kafka-configs.sh --entity-type groups), and remove the others later.",
     )
+    VolumesDeleted = (
+        Severity.ERROR,
+        "The volumes go with the pods: `state.retention.whenScaled` is Delete, and all pods stop.",
+        "Set it to Retain until the migration is over.",
+    )
     NoVolumes = (
         Severity.WARNING,
         "The StreamApp has no volumes: all state is restored from Kafka while the users wait.",
@@ -202,6 +208,8 @@ def _of_the_streamapp(facts: Facts) -> Iterator[Finding]:
     )
     if blocked:
         yield Finding(Check.NotSettled, blocked)
+    if deletes_volumes(facts):
+        yield Finding(Check.VolumesDeleted, f"{facts.desired} claims would be deleted")
     yield from (Finding(Check.ManagedElsewhere, one.detail) for one in managed_elsewhere(facts.resource, "StreamApp"))
 
 

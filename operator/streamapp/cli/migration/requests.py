@@ -8,11 +8,11 @@ from streamapp.cli.cluster import operator_pods, streamapps
 from streamapp.cli.cluster.api_errors import of_write
 from streamapp.cli.errors import CliError
 from streamapp.cli.migration.facts import Facts, Json, Unread
+from streamapp.cli.migration.operator_clock import OperatorClock
 from streamapp.cli.migration.steps import Change, PatchAutoscaler
 from streamapp.cli.model import autoscalers
 from streamapp.cli.model.app_view import view_of
 from streamapp.cli.model.autoscalers import AutoscalersUnknown
-from streamapp.cli.screens import watch
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import (
     ConflictError,
@@ -32,18 +32,24 @@ async def read_facts(
     connection: ClusterConnection,
     key: Key,
     operator_namespace: str,
+    clock: OperatorClock,
     *,
     for_plan: bool = False,
 ) -> Facts:
-    """Read everything anew, for a plan also what the estimate needs. CliError, KubeError: no StreamApp was read."""
+    """Read everything anew, for a plan also what the estimate needs, dated by the operator's clock.
+
+    Raises:
+        CliError, KubeError: No StreamApp was read.
+    """
     # The group first: what the StreamApp says of its pods is then never older than the brokers' word.
     group = await _ask(client, operator_namespace, group_path(key.namespace, key.name), GroupTold)
+    clock.learn(group.told_at if isinstance(group, GroupTold) else None)
     statefulset = await _statefulset(client, key)
     scalers = await _autoscalers(client, key)
     resource = await streamapps.read(client, connection, key)
     return Facts(
         resource=resource,
-        view=view_of(resource, watch.now()),
+        view=view_of(resource, clock.now()),
         group=group,
         statefulset=statefulset,
         autoscalers=scalers,

@@ -18,8 +18,10 @@ from typing import Any
 from streamapp.api.http.messages import GroupTold
 from streamapp.api.names import MIGRATION
 from streamapp.api.v1alpha1.pod_template import mapping
+from streamapp.api.v1alpha1.spec import RetentionPolicy
 from streamapp.cli.migration.facts import Facts, Unread
 from streamapp.cli.migration.template import has
+from streamapp.cli.model.autoscalers import AutoscalersUnknown
 from streamapp.cli.model.migration_record import Parked, Protocol, Record, Stage, UnreadableRecord
 from streamapp.cli.model.phrases import counted
 from streamapp.core.actions.decision import Answer
@@ -27,7 +29,8 @@ from streamapp.core.actions.decision import Answer
 Json = dict[str, Any]
 DISABLED = "Disabled"
 """The `selectPolicy` that keeps a HorizontalPodAutoscaler from scaling up."""
-_ABORT = "return to the former template: kubectl streamapp migrate {name} --abort"
+_ABORTS = "kubectl streamapp migrate {name} --abort"
+_ABORT = f"return to the former template: {_ABORTS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,8 @@ def next_step(facts: Facts, progress: Progress) -> Step:
 
 
 def _while_stopping(facts: Facts, record: Record, progress: Progress) -> Step:
+    if (obstacle := _before_the_switch(facts, record)) is not None:
+        return obstacle
     if facts.desired != 0:
         return _stop(record)  # another writer raised the replicas
     parked = _park(facts, record)
@@ -158,6 +163,17 @@ def _while_stopping(facts: Facts, record: Record, progress: Progress) -> Step:
     former = record.stopped_at
     switched = record.at(Stage.SWITCH, facts.now, stopped_at=former or (stopped if is_of_this else facts.now))
     return _switch(switched, facts)
+
+
+def _before_the_switch(facts: Facts, record: Record) -> Stop | Wait | None:
+    """What another writer did that the next write would undo or make worse."""
+    if not has(facts.template, record.undo) and not record.is_abort:
+        why = "another writer changed the pod template after the migration began, and the switch would undo that change"
+        return Stop(why, f"start the pods as they are, then migrate anew: {_ABORTS.format(name=facts.name)}")
+    if deletes_volumes(facts):
+        why = "`state.retention.whenScaled` is Delete now, so the volumes would go with the pods"
+        return Stop(why, "set it to Retain, then run the command again")
+    return _unread(facts, record)
 
 
 def _while_switching(facts: Facts, record: Record) -> Step:
@@ -181,6 +197,8 @@ def _while_starting(facts: Facts, record: Record) -> Step:
         return Stop("another writer set 0 desired replicas", f"kubectl streamapp scale {facts.name} {record.replicas}")
     if not _runs(facts, record):
         return Wait(Stage.START, _not_running(facts))
+    if (unread := _unread(facts, record)) is not None:
+        return unread
     for body in () if not isinstance(facts.autoscalers, tuple) else facts.autoscalers:
         former = next((one for one in record.autoscalers if one.name == body["metadata"]["name"]), None)
         if former is not None and _select_policy(body) == DISABLED and former.policy != DISABLED:
@@ -207,6 +225,20 @@ def _start(record: Record) -> Change:
 
 def _noted(record: Record) -> Json:
     return {"annotations": {MIGRATION: record.text}}
+
+
+def deletes_volumes(facts: Facts) -> bool:
+    """Whether Kubernetes deletes the claim of each pod that stops."""
+    state = None if facts.streamapp is None else facts.streamapp.spec.state
+    return state is not None and state.retention.when_scaled is RetentionPolicy.DELETE
+
+
+def _unread(facts: Facts, record: Record) -> Wait | None:
+    """What is waited for where autoscalers of the record cannot be read: none may keep the settings of a migration."""
+    if isinstance(facts.autoscalers, AutoscalersUnknown) and record.autoscalers:
+        names = ", ".join(one.name for one in record.autoscalers)
+        return Wait(record.stage, f"HorizontalPodAutoscaler {names} cannot be read: {facts.autoscalers.why}")
+    return None
 
 
 def _park(facts: Facts, record: Record) -> PatchAutoscaler | None:

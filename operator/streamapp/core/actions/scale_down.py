@@ -205,8 +205,8 @@ class _Held(OfEvidence):
 
     def _step(self, approval: Approval) -> BranchResult:
         """Let them go; what must be remembered of them is written with the same PATCH."""
-        for candidate in _shorter_and_shorter(approval.candidate):
-            outcome = self._step_of(replace(approval, candidate=candidate))
+        for shorter in _shorter_and_shorter(approval):
+            outcome = self._step_of(shorter)
             step = None if outcome.grant is None else outcome.grant.step
             if hold_annotation.fits(HoldRecord(epoch=NO_EPOCH, hold=outcome.hold, step=step)):
                 return outcome
@@ -317,9 +317,20 @@ def _in_the_way(refusal: Refusal) -> int | None:
     return sum(known) if counts and len(known) == len(counts) else None
 
 
-def _shorter_and_shorter(candidate: RemovalCandidate) -> Iterator[RemovalCandidate]:
-    """The run itself, then half of it from the top, down to one: what the record can hold decides."""
+def _shorter_and_shorter(approval: Approval) -> Iterator[Approval]:
+    """The run itself, then half of it from the top, down to one: what the record can hold decides.
+
+    Where all pods stop, they always stop together, since nothing covers those of a half: then less is remembered, and
+    the other members leave by themselves or by their session timeout.
+    """
+    candidate = approval.candidate
     length = len(candidate.ordinals)
     while length >= 1:
-        yield replace(candidate, ordinals=candidate.ordinals[:length])
+        ordinals = candidate.ordinals[:length]
+        if candidate.kind is RemovalKind.ALL:
+            yield replace(approval, observed=tuple(one for one in approval.observed if one.ordinal in ordinals))
+        else:
+            yield replace(approval, candidate=replace(candidate, ordinals=ordinals))
         length //= 2
+    if candidate.kind is RemovalKind.ALL:
+        yield replace(approval, observed=())

@@ -291,10 +291,13 @@ class KubeClient:
         path = kind.path(namespace, name, subresource)
         return await self._ask("PATCH", kind, path, query, patch, content_type="application/merge-patch+json")
 
-    async def create(self, kind: Kind, body: Json, *, manager: str = FIELD_MANAGER) -> Json:
-        """Create an object, in no namespace where its metadata name none; ConflictError if it is there already."""
+    async def create(self, kind: Kind, body: Json, *, manager: str = FIELD_MANAGER, dry_run: bool = False) -> Json:
+        """Create an object, in no namespace where its metadata name none; ConflictError if it is there already.
+
+        With `dry_run` the API server checks everything, admission included, and keeps nothing.
+        """
         whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
-        query = {"fieldManager": manager}
+        query = {"fieldManager": manager} | ({"dryRun": "All"} if dry_run else {})
         return await self._ask("POST", kind, kind.path(body["metadata"].get("namespace")), query, whole)
 
     async def delete(

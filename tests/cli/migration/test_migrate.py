@@ -6,48 +6,23 @@ from typing import Any
 
 import pytest
 
-from streamapp.cli.commands import migrate as command
-from streamapp.cli.screens import watch
-from tests.cli.cluster import NAMESPACE, Cluster
+from tests.cli.cluster import NAMESPACE
 from tests.cli.conftest import Ran, Run
-from tests.cli.migrating import NAME, REPLICAS, TO_CLASSIC, TO_STREAMS, VARIABLE, World, an_autoscaler
-from tests.cli.operator_there import OperatorThere
+from tests.cli.migrating import (
+    CLASSIC,
+    HPAS,
+    NAME,
+    STREAMS,
+    TO_CLASSIC,
+    TO_STREAMS,
+    VARIABLE,
+    World,
+    an_autoscaler,
+    interrupt_at,
+    refused,
+)
 from tests.cli.showing import one_line
 from tests.kube.api_server import ApiServer, Write
-
-CLASSIC = ("classic", REPLICAS, REPLICAS, {VARIABLE: "classic", "LEVEL": "info"}, None, None)
-STREAMS = ("streams", REPLICAS, REPLICAS, {VARIABLE: "streams", "LEVEL": "info"}, None, None)
-HPAS = "horizontalpodautoscalers"
-
-
-@pytest.fixture
-def world(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> World:
-    there = OperatorThere(cluster)
-    there.install("operator-a", lease="operator-a_1")
-    there.serve()
-    made = World(cluster, there)
-    monkeypatch.setattr(command, "pause", made.tick)
-    monkeypatch.setattr(watch, "now", lambda: made.now)
-    return made
-
-
-@pytest.fixture
-def running(world: World) -> World:
-    world.begin()
-    return world
-
-
-@pytest.fixture
-def migrate(run: Run) -> Callable[..., Ran]:
-    return lambda *arguments: run("migrate", NAME, "--yes", *arguments)
-
-
-def interrupt_at(world: World, tick: int) -> None:
-    def interrupt(world: World) -> None:
-        if world.ticks == tick:
-            raise KeyboardInterrupt
-
-    world.on_tick = interrupt
 
 
 def test_all_pods_stop_then_the_template_is_written_then_as_many_start(
@@ -233,12 +208,6 @@ def test_autoscalers_that_cannot_be_listed_are_refused_unless_the_user_knows(
     running.cluster.refuse(403, "you may not", path=HPAS)
     refused(migrate(*TO_STREAMS), running, "AutoscalersUnread")
     assert (migrate(*TO_STREAMS, "--despite-autoscaler").code, running.end) == (0, STREAMS)
-
-
-def refused(ran: Ran, world: World, code: str) -> None:
-    assert ran.code == 1
-    assert f"{code}:" in ran.err
-    assert (world.cluster.written, world.record, world.desired) == ([], None, REPLICAS)
 
 
 @pytest.mark.parametrize(

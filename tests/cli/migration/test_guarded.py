@@ -1,0 +1,171 @@
+"""`migrate` beside other hands: templates, volumes, autoscalers and clocks by which it would undo or lose something."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from streamapp.cli.screens import watch
+from tests.cli.conftest import Ran
+from tests.cli.migrating import (
+    CLASSIC,
+    HPAS,
+    REPLICAS,
+    STREAMS,
+    TO_STREAMS,
+    Json,
+    World,
+    an_autoscaler,
+    interrupt_at,
+    refused,
+)
+from tests.cli.showing import one_line
+
+Migrate = Callable[..., Ran]
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
+def a_state(when_scaled: str) -> Json:
+    return {"mountPath": "/state", "volumeClaimTemplate": CLAIM, "retention": {"whenScaled": when_scaled}}
+
+
+def change(world: World, **spec: Any) -> None:
+    """Another writer lays something over the spec."""
+    body = world.app
+    body["spec"] |= spec
+    body["metadata"]["generation"] += 1
+    world.cluster.put(body)
+
+
+def test_volumes_that_would_go_with_the_pods_stand_in_the_way(world: World, migrate: Migrate) -> None:
+    world.begin(spec__state=a_state("Delete"))
+    refused(migrate(*TO_STREAMS), world, "VolumesDeleted")
+
+
+def test_volumes_that_would_go_are_seen_also_while_the_pods_stop(world: World, migrate: Migrate) -> None:
+    world.begin(spec__state=a_state("Retain"))
+    world.stays = {"pods"}
+
+    def delete(world: World) -> None:
+        if world.ticks == 2:
+            change(world, state=a_state("Delete"), replicas=REPLICAS)
+
+    world.on_tick = delete
+    ran = migrate(*TO_STREAMS)
+    assert (ran.code, world.desired) == (1, REPLICAS)
+    assert "`state.retention.whenScaled` is Delete now" in one_line(ran.err)
+
+
+def test_a_template_that_changes_while_the_pods_stop_is_not_overwritten(running: World, migrate: Migrate) -> None:
+    def deploy(world: World) -> None:
+        if world.ticks == 1:
+            template = world.app["spec"]["template"]
+            template["spec"]["containers"][0]["image"] = "words:3"
+            change(world, template=template)
+
+    running.on_tick = deploy
+    ran = migrate(*TO_STREAMS)
+    assert (ran.code, running.record is not None) == (1, True)
+    assert "another writer changed the pod template after the migration began" in one_line(ran.err)
+    running.on_tick = lambda _: None
+    assert migrate("--abort").code == 0
+    assert (running.end, running.app["spec"]["template"]["spec"]["containers"][0]["image"]) == (CLASSIC, "words:3")
+
+
+def test_an_autoscaler_that_cannot_be_read_at_the_end_is_waited_for(running: World, migrate: Migrate) -> None:
+    running.there.put(HPAS, an_autoscaler(policy="Max"))
+    told: list[str | None] = []
+
+    def refuse(world: World) -> None:
+        if world.record is not None and world.record["stage"] == "start":
+            told.append(world.policy())
+            if len(told) < 8:
+                world.cluster.refuse(403, "you may not", path=HPAS)
+            else:
+                world.cluster.accept()
+
+    running.on_tick = refuse
+    ran = migrate(*TO_STREAMS)
+    assert (ran.code, running.end, running.policy()) == (0, STREAMS, "Max"), ran.err
+    assert set(told) == {"Disabled"}
+    assert "HorizontalPodAutoscaler cpu cannot be read: you may not" in one_line(ran.err)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=45), -timedelta(minutes=45)], ids=["ahead", "behind"])
+def test_a_wrong_clock_of_the_users_machine_changes_nothing(
+    running: World, migrate: Migrate, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
+) -> None:
+    monkeypatch.setattr(watch, "now", lambda: running.now + ahead)
+    ran = migrate(*TO_STREAMS, "--output", "json")
+    assert (ran.code, running.end) == (0, STREAMS), ran.err
+    seconds = (running.converged_at - running.now.fromisoformat(running.steps[0]["at"])).total_seconds()
+    assert f'"outageSeconds": {seconds}' in ran.out
+
+
+def test_a_run_that_another_machine_continues_compares_the_same_clock(
+    running: World, migrate: Migrate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "now", lambda: running.now + timedelta(minutes=45))
+    interrupt_at(running, 5)
+    assert migrate(*TO_STREAMS).code == 130
+    monkeypatch.setattr(watch, "now", lambda: running.now)
+    running.on_tick = lambda _: None
+    assert (migrate().code, running.end) == (0, STREAMS)
+
+
+def a_patch(folder: Path, container: str) -> str:
+    file = folder / "patch.yaml"
+    file.write_text(f"spec: {{template: {{spec: {{containers: [{container}]}}}}}}")
+    return str(file)
+
+
+def no_pod_of(world: World, is_refused: Callable[[Json], bool], status: int = 422) -> list[Json]:
+    """Have the API server refuse such a Pod; give the Pods that it was asked about, all of them by a dry run."""
+    asked: list[Json] = []
+
+    def answer(received: web.Request, body: Json) -> web.Response | None:
+        if received.method != "POST" or not received.path.endswith("/pods"):
+            return None
+        assert received.query["dryRun"] == "All"
+        asked.append(body)
+        said = {"message": "Pod is invalid: spec.containers[0].env[0].value"} if is_refused(body) else body
+        return web.json_response(said, status=status if is_refused(body) else 201)
+
+    world.cluster.do(lambda server: setattr(server, "elsewhere", answer))
+    return asked
+
+
+def has_number(pod: Json) -> bool:
+    return any(isinstance(one.get("value"), int) for each in pod["spec"]["containers"] for one in each.get("env", []))
+
+
+def test_a_template_that_no_pod_can_be_made_of_is_refused_before_any_pod_stops(
+    running: World, migrate: Migrate, tmp_path: Path
+) -> None:
+    asked = no_pod_of(running, has_number)
+    ran = migrate("--patch", a_patch(tmp_path, "{name: app, env: [{name: LEVEL, value: 5}]}"))
+    assert (ran.code, running.cluster.written, running.record) == (1, [], None)
+    assert "no pod could be made of it: Pod is invalid" in one_line(ran.err)
+    assert [has_number(pod) for pod in asked] == [True, False]
+
+
+@pytest.mark.parametrize("status", [403, 422])
+def test_an_answer_that_is_the_same_for_the_present_template_stands_in_no_way(
+    running: World, migrate: Migrate, status: int
+) -> None:
+    asked = no_pod_of(running, lambda _: True, status)
+    assert (migrate(*TO_STREAMS).code, running.end, len(asked)) == (0, STREAMS, 2)
+
+
+def test_a_template_that_makes_the_streamapp_invalid_is_refused(
+    running: World, migrate: Migrate, tmp_path: Path
+) -> None:
+    asked = no_pod_of(running, lambda _: False)
+    file = tmp_path / "patch.yaml"
+    file.write_text("spec: {template: {spec: {containers: null}}}")
+    ran = migrate("--patch", str(file))
+    assert (ran.code, running.cluster.written, asked) == (1, [], [])
+    assert "no pod could be made of it" in one_line(ran.err)
