@@ -33,6 +33,7 @@ class Versions:
     helm_3: str
     prometheus_operator: str
     prometheus: str
+    keda: str
     spark_connector: str
     spark_token_provider: str
     spark_kafka_clients: str
@@ -58,6 +59,7 @@ class Versions:
             helm_3=table["helm"]["helm-3"],
             prometheus_operator=table["prometheus"]["operator"],
             prometheus=table["prometheus"]["server"],
+            keda=table["keda"]["keda"],
             spark_connector=table["spark"]["kafka-connector"],
             spark_token_provider=table["spark"]["token-provider"],
             spark_kafka_clients=table["spark"]["kafka-clients"],

@@ -73,7 +73,7 @@ def prometheus_definitions(versions: Versions, cache: Cache) -> Path:
     def build(folder: Path) -> None:
         go = find_or_fetch_go(versions, cache)
         with step("Fetch the definitions of the Prometheus operator"):
-            source = _sources(go, MODULE, version) / "example" / "prometheus-operator-crd"
+            source = module_sources(go, MODULE, version) / "example" / "prometheus-operator-crd"
         for kind in KINDS:
             shutil.copyfile(source / f"monitoring.coreos.com_{kind}.yaml", folder / f"{kind}.yaml")
 
@@ -100,7 +100,7 @@ def build_prometheus(versions: Versions, cache: Cache) -> Path:
         go = find_or_fetch_go(versions, cache)
         with step(f"Build Prometheus {version}, once: seven minutes"):
             # In its own folder, unlike Helm: `go install` takes no module that replaces others.
-            sources = _sources(go, SERVER, _module_version(version))
+            sources = module_sources(go, SERVER, _module_version(version))
             whole: Command = [go, *command, "-o", f"{folder}/", *parts]
             outcome = run(whole, cache.log("prometheus"), folder=sources, environment=go_environment())
         if outcome.code != 0:
@@ -120,7 +120,7 @@ def _module_version(version: str) -> str:
     return f"v0.{major}{int(minor):02}.{patch}"
 
 
-def _sources(go: Path, module: str, version: str) -> Path:
+def module_sources(go: Path, module: str, version: str) -> Path:
     """Give the folder with the sources of a Go module; LabError if it cannot be fetched."""
     fetched = subprocess.run(
         [go, "mod", "download", "-json", f"{module}@{version}"],

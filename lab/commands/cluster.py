@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from lab.build.keda import build_keda
 from lab.build.plan import build_analytics
 from lab.clusters.choice import chosen, embedded
 from lab.errors import LabError
@@ -38,12 +39,15 @@ def up(*, reuse: bool) -> None:
 
 @click.command()
 @click.option("--analytics", is_flag=True, help="Build the pipeline's image too, which only its own tests need.")
-def build(*, analytics: bool) -> None:
+@click.option("--keda", is_flag=True, help="Build KEDA too, for the test of an autoscaler by lag: 15 minutes once.")
+def build(*, analytics: bool, keda: bool) -> None:
     """Build what the chosen cluster needs; what is in the cache stays as it is."""
     settings = Settings.from_environment()
     chosen(settings).build()
     if analytics:
         build_analytics(settings)
+    if keda:
+        build_keda(settings)
 
 
 @click.command()

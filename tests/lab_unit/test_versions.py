@@ -20,6 +20,11 @@ def required(module: str) -> str:
     return found.group(1)
 
 
+def test_keda_is_built_from_the_pinned_version() -> None:
+    module = (LAB / "keda" / "go.mod").read_text()
+    assert re.findall(r"^require github\.com/kedacore/keda/v2 v(\S+)$", module, re.MULTILINE) == [VERSIONS.keda]
+
+
 def property_of(pom: Path, name: str) -> str:
     found = re.search(rf"<{re.escape(name)}>(.*)</{re.escape(name)}>", pom.read_text())
     assert found, f"{pom} has no property {name}"
