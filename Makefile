@@ -69,7 +69,7 @@ COMPUTED := .test-by-computing.log
 test-by-parts: test-java
 	$(MAKE) --no-print-directory test-hostile
 	$(MAKE) --no-print-directory test-model CASES=300 STREAMS="3.8.1 4.2.1" BROKERS=4.2.1
-	$(LAB) build
+	$(LAB) build --launchers
 	$(MAKE) --no-print-directory test-lab-parts
 	$(MAKE) --no-print-directory test-slow
 
@@ -99,7 +99,7 @@ test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tabl
 	$(UV) pytest -m analytics tests/analytics
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
-	$(LAB) build
+	$(LAB) build --launchers
 	$(MAKE) --no-print-directory test-lab-parts
 	$(LAB) test
 

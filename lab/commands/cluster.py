@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 
 from lab.build.keda import build_keda
+from lab.build.launcher_images import build_launcher_images
 from lab.build.plan import build_analytics
 from lab.clusters.choice import chosen, embedded
 from lab.errors import LabError
@@ -40,7 +41,10 @@ def up(*, reuse: bool) -> None:
 @click.command()
 @click.option("--analytics", is_flag=True, help="Build the pipeline's image too, which only its own tests need.")
 @click.option("--keda", is_flag=True, help="Build KEDA too, for the test of an autoscaler by lag: 15 minutes once.")
-def build(*, analytics: bool, keda: bool) -> None:
+@click.option(
+    "--launchers", is_flag=True, help="Build Spring Boot and Quarkus images too, which only their tests need."
+)
+def build(*, analytics: bool, keda: bool, launchers: bool) -> None:
     """Build what the chosen cluster needs; what is in the cache stays as it is."""
     settings = Settings.from_environment()
     chosen(settings).build()
@@ -48,6 +52,8 @@ def build(*, analytics: bool, keda: bool) -> None:
         build_analytics(settings)
     if keda:
         build_keda(settings)
+    if launchers:
+        build_launcher_images(settings)
 
 
 @click.command()

@@ -1,10 +1,11 @@
 """Applications whose learners come on demand, and what is promised to each of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
-from lab.clusters.kubectl import Kubectl
+from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
@@ -18,9 +19,15 @@ SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 30.0
 
 @contextmanager
 def applications(
-    kubectl: Kubectl, bootstrap: str, kinds: Mapping[str, Mapping[str, str]]
+    kubectl: Kubectl,
+    bootstrap: str,
+    kinds: Mapping[str, Mapping[str, str]],
+    adapt: Callable[[str, ObservedApp], Mapping[str, Any]] = lambda _kind, _one: ON_DEMAND,
 ) -> Iterator[dict[str, ObservedApp]]:
-    """Deploy one of each kind with three pods under load, side by side; `kinds` has the settings of each by name."""
+    """Deploy one of each kind with three pods under load, side by side.
+
+    `kinds` has the settings of each by name; `adapt` gives what is laid over the spec of each.
+    """
     made = {
         kind: DemoApplication(
             unique_name(f"ondemand-{kind}"), settings, KEYS, 100, f"t-ondemand-{kind}", cpu_request="20m"
@@ -29,7 +36,8 @@ def applications(
     }
     remove_all(kubectl, bootstrap, list(made.values()))
     observed = {kind: ObservedApp.of(kubectl, bootstrap, application) for kind, application in made.items()}
-    start_all(dict.fromkeys(observed.values(), 3), lambda _: ON_DEMAND)
+    kind_of = {one: kind for kind, one in observed.items()}
+    start_all(dict.fromkeys(observed.values(), 3), lambda one: adapt(kind_of[one], one))
     yield observed
     remove_all(kubectl, bootstrap, list(made.values()))
 
@@ -52,6 +60,22 @@ def drain_the_last_of_three(one: ObservedApp, bootstrap: str) -> None:
     assert seen.at(granted_at(one)).holds_nothing(2)
     assert len(seen.moves()) >= 2
     assert [move for move in seen.moves() if not move.had_copy] == []
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+def grow_by_a_new_pod(one: ObservedApp, bootstrap: str) -> None:
+    """Scale up from two pods to four: the pod that was never there gets its task behind a learner.
+
+    Ordinal 2 comes back with its volume, which may be near enough to take over at once; 3 has never been there.
+    """
+    began = one.clock()
+    with layouts(bootstrap, one.app.application.application_id) as seen:
+        assert one.seconds_until_granted(4) < 3
+        one.app.wait_until_converged(4)
+        wait_until("tasks on all pods", lambda: sorted(map(len, seen.layouts[-1].active.values())) == [1, 1, 2, 2], 120)
+        one.app.wait_until_converged(4)
+    to_the_new_one = [move for move in seen.moves() if move.after == 3]
+    assert (len(to_the_new_one), [move for move in to_the_new_one if not move.had_copy]) == (1, [])
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 

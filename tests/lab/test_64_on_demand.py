@@ -57,16 +57,7 @@ def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], kind: st
 def test_a_pod_that_comes_gets_tasks_only_behind_learners(
     kinds: dict[str, ObservedApp], kind: str, bootstrap: str
 ) -> None:
-    """Ordinal 2 comes back with its volume, which may be near enough to take over at once; 3 has never been there."""
-    one, began = kinds[kind], kinds[kind].clock()
-    with layouts(bootstrap, one.app.application.application_id) as seen:
-        assert one.seconds_until_granted(4) < 3
-        one.app.wait_until_converged(4)
-        wait_until("tasks on all pods", lambda: sorted(map(len, seen.layouts[-1].active.values())) == [1, 1, 2, 2], 120)
-        one.app.wait_until_converged(4)
-    to_the_new_one = [move for move in seen.moves() if move.after == 3]
-    assert (len(to_the_new_one), [move for move in to_the_new_one if not move.had_copy]) == (1, [])
-    assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    on_demand.grow_by_a_new_pod(kinds[kind], bootstrap)
 
 
 def test_several_pods_are_drained_and_go_together(
