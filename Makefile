@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-departures bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-handover bench-departures bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -185,6 +185,9 @@ bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (ro
 bench-moves: ## Measure how long the users of a task wait while it moves, way by way: eight ways (root, 70 minutes)
 	$(LAB) up --reuse
 	$(LAB) bench-moves --json bench-moves.json --markdown bench-moves.md
+
+bench-handover: ## Measure where the time of a move goes, part by part, on a bare broker (Java 17; 15 minutes)
+	$(UV) python -m tests.benchmarks.handover --json bench-handover.json --markdown bench-handover.md
 
 bench-departures: ## Measure how long users wait when a pod goes, by every way in which a pod goes, beside a plain StatefulSet (root, 90 minutes)
 	$(LAB) build
