@@ -97,6 +97,8 @@ def learner_case(random: Random) -> Case:
     leaving = [one["process"] for one in group if random.random() < 0.35]
     if random.random() < 0.05:
         leaving = [one["process"] for one in group]
+    for one in group:
+        one["coldMillis"] = random.choice((0, 0, 0, 500, 7_000, 30_000))
     return {
         "tasks": known,
         "clients": group,
@@ -170,6 +172,7 @@ def clients_of(case: Case) -> list[ClientState]:
             actives=frozenset(map(TaskId.parse, one["actives"])),
             copies=frozenset(map(TaskId.parse, one["copies"])),
             lags={TaskId.parse(task): lag for task, lag in one["lags"].items()},
+            cold_millis=one.get("coldMillis", 0),
         )
         for one in case["clients"]
     ]

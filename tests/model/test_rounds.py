@@ -133,6 +133,18 @@ def test_a_group_that_was_stopped_whole_comes_back_with_each_task_where_its_stat
     assert [one.cold for one in played.rounds] == [frozenset()]
 
 
+@pytest.mark.parametrize("pace", [PACE, replace(PACE, is_triggered=True)])
+def test_a_process_that_returns_takes_over_when_it_is_warm(pace: Pace) -> None:
+    group = world(whole(1, A, B, C, D))
+    back = Instance(process=TWO, positions={task: group.ends[task] for task in (A, B)}, warm_in=12.5)
+    ours = learner_assignor(LearnerSettings(acceptable_lag=100), Announcement())
+    played = play(group.joined_by(back), ours, pace)
+    assert [(one.seconds, len(one.revoked)) for one in played.rounds][:3] == [(0.0, 0), (10.0, 0), (12.5, 2)]
+    assert played.world.owners() == {A: TWO, B: TWO, C: ONE, D: ONE}
+    (giving_up, *_) = play(group.joined_by(replace(back, warm_in=0.0)), ours, pace).rounds
+    assert giving_up.revoked == {Copy(A, ONE), Copy(B, ONE)}
+
+
 def test_leaving_processes_are_emptied_by_the_learner_assignor() -> None:
     group = world(whole(1, A, B), whole(2, C, D))
     announcement = Announcement(state=Leaving.SET, leaving=frozenset({TWO}))

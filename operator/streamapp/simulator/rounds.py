@@ -199,7 +199,7 @@ def _next(world: World, made: Round, answer: Answer, pace: Pace) -> tuple[float,
         ready = _seconds_until_ready(world, made.wanted.learners, pace)
         if 0 < ready < answer.again_after:
             return ready, Cause.TRIGGERED
-        if ready == 0:
+        if ready == 0 and not world.awaits_warmth(made.wanted.learners):
             return min(pace.handover_seconds, answer.again_after), Cause.TRIGGERED
     return answer.again_after, answer.cause
 

@@ -25,6 +25,8 @@ class Instance:
     """Copies that are fed: standbys, warm-ups and learners."""
     positions: Mapping[TaskId, float] = field(default_factory=dict)
     """Of every stateful task with state on the volume, the records applied."""
+    warm_in: float = 0.0
+    """Seconds until it counts as warm: our own assignor moves no task to it before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class World:
             standbys=one.standbys,
             lags=lags,
             changelogs=whole,
+            cold_millis=ceil(one.warm_in * 1000),
         )
 
     def _whole_lag(self, one: Instance, task: TaskId) -> int:
@@ -129,6 +132,8 @@ class World:
     def _later(self, one: Instance, seconds: float, rates: Rates) -> Instance:
         fed = [task for task in sorted(one.actives | one.standbys) if task in self.ends]
         grown = rates.arrival * seconds
+        if one.warm_in:
+            one = replace(one, warm_in=max(0.0, one.warm_in - seconds))
         if not grown and all(self.lag(one, task) == 0 for task in fed):
             return one
         ready = _catch_up({task: self.lag(one, task) for task in fed}, rates)
@@ -145,6 +150,10 @@ class World:
             (self._seconds(self.instances[name], tasks, acceptable_lag, rates) for name, tasks in wanted.items()),
             default=0.0,
         )
+
+    def awaits_warmth(self, copies: Iterable[Copy]) -> bool:
+        """Whether a process of these copies does not count as warm yet."""
+        return any(self.instances[process].warm_in > 0 for _, process in copies)
 
     def _seconds(self, one: Instance, tasks: set[TaskId], acceptable_lag: float, rates: Rates) -> float:
         fed = {task: self.lag(one, task) for task in one.actives | one.standbys if task in self.ends}

@@ -46,6 +46,8 @@ class ClientState:
     """`RUNNING`, or records; of every stateful task with state here, and of those that `changelogs` does not have."""
     changelogs: Mapping[TaskId, int] = field(default_factory=dict)
     """Records of whole changelogs, the lags of tasks without state here; all clients of a group share one mapping."""
+    cold_millis: int = 0
+    """In how many milliseconds the process counts as warm; only our own assignor looks at it."""
 
     def lag(self, task: TaskId) -> int:
         """The lag of a stateful task: `RUNNING`, records, or `UNKNOWN`."""

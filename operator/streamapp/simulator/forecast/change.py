@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from streamapp.core.facts.ids import ProcessId
 from streamapp.simulator.forecast.running import Running
-from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
+from streamapp.simulator.learner.draft import WARM_SECONDS, Announcement, LearnerSettings, Leaving
 from streamapp.simulator.rounds import Assignor, Pace, Play, learner_assignor, play, stock_assignor
 from streamapp.simulator.stock import Release, StockSettings
 from streamapp.simulator.world import Instance, Rates
@@ -62,8 +62,10 @@ def plays(app: Running, to: int, settings: Settings, restore: float) -> list[Pla
         most_rounds=max(FEWEST_ROUNDS, MOST_WORK[settings.assignor] // (len(app.world.tasks) * len(app.processes))),
     )
     if to >= app.current:
+        warm_in = WARM_SECONDS if settings.assignor == LEARNER else 0.0
         added = [
-            Instance(process=app.processes[ordinal], threads=settings.threads) for ordinal in range(app.current, to)
+            Instance(process=app.processes[ordinal], threads=settings.threads, warm_in=warm_in)
+            for ordinal in range(app.current, to)
         ]
         return [play(app.world.joined_by(*added), _assignor(app, settings, ()), pace)]
     leaving = [app.processes[ordinal] for ordinal in reversed(range(to, app.current))]

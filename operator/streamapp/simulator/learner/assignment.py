@@ -79,7 +79,8 @@ def assign(
         standbys.choose()
         if is_balanced and settings.levels_standbys:
             is_pending |= standbys.balance(takeover.free)
-    follow_up = _follow_up(settings, announcement, is_pending=is_pending or not are_lags_known)
+    soon = min(settings.follow_up_millis, takeover.warm_in_millis or settings.follow_up_millis)
+    follow_up = _follow_up(soon, announcement, is_pending=is_pending or not are_lags_known)
     return _answer(draft, takeover, standbys, follow_up)
 
 
@@ -109,8 +110,7 @@ def _answer(draft: Draft, takeover: Takeover, standbys: StandbyPlacement, follow
     )
 
 
-def _follow_up(settings: LearnerSettings, announcement: Announcement, *, is_pending: bool) -> FollowUp | None:
-    soon = settings.follow_up_millis
+def _follow_up(soon: int, announcement: Announcement, *, is_pending: bool) -> FollowUp | None:
     if announcement.state is Leaving.UNKNOWN:
         return FollowUp(soon, Purpose.UNKNOWN)
     if is_pending:

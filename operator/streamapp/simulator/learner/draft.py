@@ -16,6 +16,8 @@ UNKNOWN_LAG = -1
 FARTHEST = 2**63 - 1
 """An unknown lag where lags are compared: it comes last."""
 NO_LIMIT = 2**31 - 1
+WARM_SECONDS = 10.0
+"""The default of `streamapp.assignor.warm.ms`."""
 
 
 class Leaving(Enum):

@@ -19,6 +19,8 @@ class Takeover:
     """Whether a part of the plan remains."""
     free: int = 0
     """How many more copies this round can start."""
+    warm_in_millis: int | None = None
+    """When the first process is warm for which a ready copy waits; None if no copy waits for that."""
 
     def make(self) -> None:
         """Move what is ready, and start learners within the limit."""
@@ -35,8 +37,11 @@ class Takeover:
             if not draft.announcement.is_eager:
                 waits.add(draft.target[task])
         for task in ready:
-            if self.is_frozen or draft.target[task] in waits:
+            cold = draft.processes[draft.target[task]].cold_millis
+            if self.is_frozen or draft.target[task] in waits or cold:
                 self.learners[task] = True
+                if cold:
+                    self.warm_in_millis = min(cold, self.warm_in_millis or cold)
             else:
                 draft.active[task] = draft.target[task]
         self.is_pending = any(draft.active[task] != draft.target[task] for task in planned)

@@ -6,6 +6,7 @@ import dev.streamapp.agent.assignor.AssignorRounds;
 import dev.streamapp.agent.config.Defaults;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.instance.LeaveOnClose;
+import dev.streamapp.agent.instance.PollWaits;
 import dev.streamapp.agent.instance.TaskTimes;
 import dev.streamapp.agent.instrument.Hook;
 import dev.streamapp.agent.instrument.KafkaTransformer;
@@ -44,7 +45,8 @@ public final class Agent {
                 new Health(instances::all, System::nanoTime), announcementState));
         Defaults defaults = new Defaults(settings.defaults(), assignor, server::whyOff);
         LeaveOnClose leaveOnClose = new LeaveOnClose(defaults, announcementState, instances);
-        Hook hook = new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, taskTimes, server::begin));
+        PollWaits pollWaits = new PollWaits(System::nanoTime);
+        Hook hook = new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, taskTimes, pollWaits, server::begin));
         if (publish(Registry.open(instrumentation), announcementState, rounds, hook)) {
             instrumentation.addTransformer(new KafkaTransformer());
         } else {

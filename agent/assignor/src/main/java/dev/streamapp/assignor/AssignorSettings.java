@@ -1,5 +1,6 @@
 package dev.streamapp.assignor;
 
+import dev.streamapp.assignor.core.model.Process;
 import dev.streamapp.assignor.core.model.Settings;
 import java.util.Locale;
 import java.util.Map;
@@ -16,7 +17,10 @@ final class AssignorSettings {
     static final String BALANCE_LEARNERS = "streamapp.assignor.balance.learners";
     static final String LEAVING_LEARNERS = "streamapp.assignor.leaving.learners";
     static final String REBALANCE = "streamapp.assignor.rebalance";
+    static final String WARM = "streamapp.assignor.warm.ms";
     static final String WEIGHTS = "streamapp.assignor.weights.class";
+
+    private static final long WARM_MILLIS = 10_000;
 
     private static final Logger LOG = LoggerFactory.getLogger(AssignorSettings.class);
 
@@ -38,6 +42,11 @@ final class AssignorSettings {
         return word != null && word.toString().toLowerCase(Locale.ROOT).equals("eager");
     }
 
+    /** Return for how long a process that has just joined gets no task that runs elsewhere, in milliseconds: a minute at most. */
+    long warmMillis() {
+        return Math.min(number(WARM, WARM_MILLIS, 0), Process.LONGEST_COLD_MILLIS);
+    }
+
     Settings with(AssignmentConfigs kafkas) {
         Settings usual = Settings.DEFAULT;
         return new Settings(
@@ -51,12 +60,16 @@ final class AssignorSettings {
     }
 
     private long number(String name, long usual) {
+        return number(name, usual, 1);
+    }
+
+    private long number(String name, long usual, long least) {
         Object value = given.get(name);
         if (value == null) {
             return usual;
         }
         try {
-            return Math.max(1, Math.min(Integer.MAX_VALUE, Long.parseLong(value.toString().trim())));
+            return Math.max(least, Math.min(Integer.MAX_VALUE, Long.parseLong(value.toString().trim())));
         } catch (NumberFormatException wrong) {
             LOG.warn("{} is no whole number: {}; {} is used", name, value, usual);
             return usual;

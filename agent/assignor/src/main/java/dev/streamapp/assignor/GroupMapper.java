@@ -60,12 +60,21 @@ final class GroupMapper {
         return names ? announcement : Announcement.empty();
     }
 
-    /** Return the group as values, with the weights that the user wants. */
-    Group group(Announcement announcement, Settings settings, TaskWeights weights) {
+    /** Return the IDs of all processes. */
+    Set<String> processIds() {
+        return processes.keySet();
+    }
+
+    /**
+     * Return the group as values, with the weights that the user wants.
+     *
+     * @param coldMillis by process ID, in how many milliseconds it counts as warm; processes that are warm can be missing
+     */
+    Group group(Announcement announcement, Settings settings, TaskWeights weights, Map<String, Long> coldMillis) {
         List<Task> listed = new ArrayList<>();
         state.allTasks().keySet().stream().sorted().forEach(id -> listed.add(task(state.allTasks().get(id), weights)));
         List<Process> read = new ArrayList<>();
-        members.values().forEach(member -> read.add(process(member)));
+        members.values().forEach(member -> read.add(process(member, coldMillis)));
         return new Group(read, listed, lagsAreKnown(read), announcement, settings);
     }
 
@@ -77,13 +86,14 @@ final class GroupMapper {
         return new Task(names.get(task.id()), group, stateful, weights.weightOf(task));
     }
 
-    private Process process(KafkaStreamsState member) {
+    private Process process(KafkaStreamsState member, Map<String, Long> coldMillis) {
         Map<String, Long> lags = new HashMap<>();
         if (lagsRead) {
             member.statefulTasksToLagSums().forEach((task, lag) -> lags.put(names.getOrDefault(task, task.toString()), lag));
         }
-        return new Process(member.processId().id().toString(), member.numProcessingThreads(),
-            named(member.previousActiveTasks()), named(member.previousStandbyTasks()), lags);
+        String id = member.processId().id().toString();
+        return new Process(id, member.numProcessingThreads(),
+            named(member.previousActiveTasks()), named(member.previousStandbyTasks()), lags, coldMillis.getOrDefault(id, 0L));
     }
 
     private Set<String> named(Collection<TaskId> ids) {

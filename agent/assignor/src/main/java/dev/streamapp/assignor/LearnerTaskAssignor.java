@@ -3,6 +3,7 @@ package dev.streamapp.assignor;
 import dev.streamapp.assignor.core.LearnerAssignment;
 import dev.streamapp.assignor.core.model.Announcement;
 import dev.streamapp.assignor.core.model.AssignmentResult;
+import dev.streamapp.assignor.core.model.Group;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -28,7 +29,8 @@ import org.slf4j.LoggerFactory;
  * A task assignor that moves a stateful task only to a process with a ready copy, and empties the processes that leave.
  *
  * <p>To use it without the operator, put the jar beside Kafka Streams and set {@code task.assignor.class} to this class in every instance.
- * It never throws. Kafka creates a new assignor for every rebalance, so it keeps no state.
+ * It never throws. Kafka creates a new assignor for every rebalance, so it keeps no state but what {@link ProcessAges} and
+ * {@link FollowUpInterval} remember.
  */
 public final class LearnerTaskAssignor implements TaskAssignor {
 
@@ -95,9 +97,10 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         Bridge.ReceivedAnnouncement received = Bridge.readAnnouncement(settings.isEager());
         GroupMapper members = new GroupMapper(state);
         Announcement announcement = members.concerning(received.announcement());
-        AssignmentResult result = FollowUpInterval.applied(settings.applicationId(), announcement,
-            LearnerAssignment.assign(members.group(announcement, settings.with(state.assignmentConfigs()), settings.weights())),
-            TimeUnit.NANOSECONDS.toMillis(System.nanoTime()));
+        long now = TimeUnit.NANOSECONDS.toMillis(System.nanoTime());
+        Map<String, Long> coldMillis = ProcessAges.coldMillis(settings.applicationId(), members.processIds(), settings.warmMillis(), now);
+        Group group = members.group(announcement, settings.with(state.assignmentConfigs()), settings.weights(), coldMillis);
+        AssignmentResult result = FollowUpInterval.applied(settings.applicationId(), announcement, LearnerAssignment.assign(group), now);
         TaskAssignment plain = finished(members, members.assignments(result), announcement, result);
         AssignmentResult reported = result;
         TaskAssignment chosen = plain;

@@ -36,6 +36,7 @@ class LearnerTaskAssignorTest {
     @AfterEach
     void leaveNothingBehind() {
         Bridge.OWN.clear();
+        ProcessAges.SEEN.clear();
     }
 
     private static TaskAssignment assign(KafkaGroup group, Map<String, ?> settings) {
@@ -93,6 +94,33 @@ class LearnerTaskAssignorTest {
         TaskAssignment made = assign(two(), Map.of());
         assertEquals("1: 0_0 0_1, 2: 0_2", told(made));
         assertEquals(Map.of(), followUps(made));
+    }
+
+    private static KafkaGroup joined() {
+        return new KafkaGroup().stateful("0_0", "0_1").member(1, Set.of("0_0", "0_1"), Map.of()).member(2, Set.of(), Map.of("0_0", 5L));
+    }
+
+    @Test
+    void aProcessThatHasJustJoinedGetsItsTaskWhenItIsWarm() {
+        Map<String, ?> settings = Map.of("application.id", "warms-up", "streamapp.assignor.warm.ms", "4000");
+        assign(new KafkaGroup().stateful("0_0", "0_1").member(1, Set.of("0_0", "0_1"), Map.of()), settings);
+        TaskAssignment made = assign(joined(), settings);
+        assertEquals("1: 0_0 0_1, 2: (0_0)", told(made));
+        assertFollowUp(made, 1, 4_000);
+        assertEquals("1: 0_1, 2: 0_0", told(assign(joined(), Map.of("application.id", "warms-up", "streamapp.assignor.warm.ms", "0"))));
+    }
+
+    @Test
+    void aNewLeaderDoesNotWaitForProcessesThatItFinds() {
+        assertEquals("1: 0_1, 2: 0_0", told(assign(joined(), Map.of("application.id", "new-leader"))));
+    }
+
+    @Test
+    void theWaitForAWarmProcessIsBounded() {
+        assertEquals(10_000, new AssignorSettings(Map.of()).warmMillis());
+        assertEquals(0, new AssignorSettings(Map.of("streamapp.assignor.warm.ms", 0)).warmMillis());
+        assertEquals(60_000, new AssignorSettings(Map.of("streamapp.assignor.warm.ms", "3600000")).warmMillis());
+        assertEquals(10_000, new AssignorSettings(Map.of("streamapp.assignor.warm.ms", "soon")).warmMillis());
     }
 
     @Test

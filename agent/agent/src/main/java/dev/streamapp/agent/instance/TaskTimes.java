@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -42,6 +43,12 @@ public final class TaskTimes {
         if (Boolean.TRUE.equals(kafka.call(TASK, "isActive", task))) {
             changed(THREAD.matcher(Thread.currentThread().getName()).replaceFirst(""), String.valueOf(kafka.call(TASK, "id", task)), ((Enum<?>) state).name());
         }
+    }
+
+    /** Returns the client ID that the name of a thread of Kafka Streams begins with; empty for other threads. */
+    static String clientOf(String thread) {
+        Matcher found = THREAD.matcher(thread);
+        return found.find() ? thread.substring(0, found.start()) : "";
     }
 
     synchronized void changed(String client, String task, String state) {

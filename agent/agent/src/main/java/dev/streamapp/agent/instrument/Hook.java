@@ -6,9 +6,12 @@ import dev.streamapp.agent.config.InstanceConfig;
 import dev.streamapp.agent.instance.CleanUpCounter;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.instance.LeaveOnClose;
+import dev.streamapp.agent.instance.PollWaits;
 import dev.streamapp.agent.instance.TaskTimes;
 import dev.streamapp.agent.kafka.KafkaApi;
 import dev.streamapp.agent.runtime.WarningLog;
+import java.time.Duration;
+import java.util.Map;
 import java.util.function.BiFunction;
 
 /**
@@ -24,7 +27,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
 
     /** The parts of the agent that the advices reach. */
     public record Parts(Instances instances, Defaults defaults, LeaveOnClose leaveOnClose, AssignorInstaller assignor, TaskTimes taskTimes,
-                        Runnable firstInstance) { }
+                        PollWaits pollWaits, Runnable firstInstance) { }
 
     public Hook(Parts parts) {
         this.parts = parts;
@@ -39,7 +42,10 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                     parts.firstInstance().run();
                     parts.instances().constructed(values[0], (Object[]) values[1], parts.defaults());
                 }
-                case "consumerConfigs" -> InstanceConfig.complete(parts.defaults(), values[0], values[1]);
+                case "consumerConfigs" -> {
+                    InstanceConfig.complete(parts.defaults(), values[0], values[1]);
+                    parts.pollWaits().configured(values[0], (Map<?, ?>) values[1]);
+                }
                 case "close" -> {
                     return parts.leaveOnClose().close(values[0], values[1]);
                 }
@@ -50,7 +56,14 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                 case "loadClass" -> {
                     return parts.assignor().definedClass((Class<?>) values[0]);
                 }
-                case "task" -> parts.taskTimes().changed(values[0], values[1]);
+                case "task" -> {
+                    parts.pollWaits().changed();
+                    parts.taskTimes().changed(values[0], values[1]);
+                }
+                case "assignment" -> parts.pollWaits().changed();
+                case "poll" -> {
+                    return parts.pollWaits().shortened((Duration) values[0]);
+                }
                 default -> { }
             }
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {

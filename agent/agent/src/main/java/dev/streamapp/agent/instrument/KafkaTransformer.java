@@ -4,12 +4,14 @@ import static net.bytebuddy.matcher.ElementMatchers.isConstructor;
 import static net.bytebuddy.matcher.ElementMatchers.named;
 import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
 
+import dev.streamapp.agent.advice.AssignmentAdvice;
 import dev.streamapp.agent.advice.CleanUpAdvice;
 import dev.streamapp.agent.advice.CloseAdvice;
 import dev.streamapp.agent.advice.CloseWithTimeoutAdvice;
 import dev.streamapp.agent.advice.ConstructorAdvice;
 import dev.streamapp.agent.advice.ConsumerConfigsAdvice;
 import dev.streamapp.agent.advice.LoadClassAdvice;
+import dev.streamapp.agent.advice.PollAdvice;
 import dev.streamapp.agent.advice.TaskStateAdvice;
 import dev.streamapp.agent.runtime.WarningLog;
 import java.lang.instrument.ClassFileTransformer;
@@ -28,7 +30,7 @@ import net.bytebuddy.matcher.ElementMatcher;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Puts the advices into four classes of Kafka when they are loaded, in any class loader.
+ * Puts the advices into six classes of Kafka when they are loaded, in any class loader.
  *
  * <p>Byte Buddy is loaded only then, so a JVM without Kafka pays next to nothing.
  */
@@ -41,7 +43,9 @@ public final class KafkaTransformer implements ClassFileTransformer {
             "org/apache/kafka/streams/KafkaStreams", List.of("constructed", "closing", "closingWithin", "cleaningUp"),
             "org/apache/kafka/streams/StreamsConfig", List.of("consumerConfigs"),
             "org/apache/kafka/common/utils/Utils", List.of("loadingClass"),
-            "org/apache/kafka/streams/processor/internals/AbstractTask", List.of("taskState"));
+            "org/apache/kafka/streams/processor/internals/AbstractTask", List.of("taskState"),
+            "org/apache/kafka/streams/processor/internals/StreamsPartitionAssignor", List.of("assigned"),
+            "org/apache/kafka/clients/consumer/KafkaConsumer", List.of("polling"));
 
     @Override
     public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
@@ -77,6 +81,8 @@ public final class KafkaTransformer implements ClassFileTransformer {
             case "consumerConfigs" -> new Target(ConsumerConfigsAdvice.class, named("getMainConsumerConfigs").and(takesArguments(3)));
             case "loadingClass" -> new Target(LoadClassAdvice.class, named("loadClass").and(takesArguments(String.class, Class.class)));
             case "taskState" -> new Target(TaskStateAdvice.class, named("transitionTo").and(takesArguments(1)));
+            case "assigned" -> new Target(AssignmentAdvice.class, named("onAssignment").and(takesArguments(2)));
+            case "polling" -> new Target(PollAdvice.class, named("poll").and(takesArguments(Duration.class)));
             default -> throw new IllegalArgumentException(key);
         };
     }

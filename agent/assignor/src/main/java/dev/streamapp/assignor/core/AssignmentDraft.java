@@ -164,6 +164,11 @@ final class AssignmentDraft {
         return lag != UNKNOWN && lag <= group.settings().acceptableLag();
     }
 
+    /** Return in how many milliseconds the process counts as warm; 0 if it does now. */
+    long coldMillis(int process) {
+        return processes[process].coldMillis();
+    }
+
     /** Return whether the process has any state of the task. */
     boolean hasCopy(int task, int process) {
         return copies[task].get(process);

@@ -66,7 +66,7 @@ public final class LearnerAssignment {
         }
         List<AssignmentResult.Learner> learners = new ArrayList<>(takeover.learners());
         learners.addAll(standbys.learners());
-        return new AssignmentResult(placements(draft, takeover, standbys), draft.moves, learners, followUp(group, pending), "");
+        return new AssignmentResult(placements(draft, takeover, standbys), draft.moves, learners, followUp(group, pending, takeover.warmInMillis()), "");
     }
 
     private static Map<String, AssignmentResult.Placement> placements(AssignmentDraft draft, Takeover takeover, StandbyTaskPlacement standbys) {
@@ -87,8 +87,8 @@ public final class LearnerAssignment {
         return placements;
     }
 
-    private static Optional<AssignmentResult.FollowUp> followUp(Group group, boolean pending) {
-        long soon = group.settings().followUpMillis();
+    private static Optional<AssignmentResult.FollowUp> followUp(Group group, boolean pending, long warmInMillis) {
+        long soon = Math.min(group.settings().followUpMillis(), warmInMillis);
         Announcement announcement = group.announcement();
         if (announcement.state() == Announcement.State.UNKNOWN) {
             return Optional.of(new AssignmentResult.FollowUp(soon, AssignmentResult.Purpose.UNKNOWN));

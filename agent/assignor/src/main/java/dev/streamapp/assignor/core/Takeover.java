@@ -10,7 +10,8 @@ import java.util.List;
 /**
  * Decides which planned moves happen in this round, and which copies learn for a later one.
  *
- * <p>A conservative process takes over nothing until all its learners are ready, and then everything in one step.
+ * <p>A conservative process takes over nothing until all its learners are ready, and then everything in one step. A process that has just started
+ * takes over nothing until it is warm.
  */
 final class Takeover {
 
@@ -20,6 +21,7 @@ final class Takeover {
     private final List<AssignmentResult.Learner> learners = new ArrayList<>();
     private boolean pending;
     private long free;
+    private long warmInMillis = Long.MAX_VALUE;
 
     /**
      * Prepare for one group with its plan.
@@ -45,8 +47,10 @@ final class Takeover {
             waits[draft.target[task]] = !draft.group.announcement().eager();
         });
         for (int task : ready) {
-            if (frozen || waits[draft.target[task]]) {
+            long cold = draft.coldMillis(draft.target[task]);
+            if (frozen || waits[draft.target[task]] || cold > 0) {
                 learn(task, true);
+                warmInMillis = cold > 0 ? Math.min(warmInMillis, cold) : warmInMillis;
             } else {
                 draft.setActive(task, draft.target[task], why(task));
             }
@@ -94,6 +98,11 @@ final class Takeover {
     /** Return how many more copies may be made in this round. */
     long free() {
         return free;
+    }
+
+    /** Return in how many milliseconds the first process is warm for which a ready copy waits; the largest number if none does. */
+    long warmInMillis() {
+        return warmInMillis;
     }
 
     /** Return whether a part of the plan remains. */

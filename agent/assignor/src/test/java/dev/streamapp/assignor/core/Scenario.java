@@ -71,7 +71,7 @@ record Scenario(String name, JsonNode story, JsonNode round) {
                 lags.put(task.id(), written.asLong(usual));
             }
         }
-        return new Process(id, node.path("threads").asInt(1), actives, standbys, lags);
+        return new Process(id, node.path("threads").asInt(1), actives, standbys, lags, node.path("coldMillis").asLong());
     }
 
     private Announcement announcement() {

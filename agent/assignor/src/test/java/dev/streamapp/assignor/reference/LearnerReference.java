@@ -34,7 +34,7 @@ final class LearnerReference implements ReferenceMain.Reference {
         Map<String, Long> lags = new HashMap<>();
         Questions.entries(client.get("lags")).forEach(lag -> lags.put(lag.getKey(), lag.getValue().asLong()));
         return new Process(client.get("process").asText(), client.get("threads").asInt(),
-            Questions.names(client.get("actives")), Questions.names(client.get("copies")), lags);
+            Questions.names(client.get("actives")), Questions.names(client.get("copies")), lags, client.path("coldMillis").asLong());
     }
 
     private static Announcement announcement(JsonNode question) {
