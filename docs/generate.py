@@ -22,6 +22,7 @@ from streamapp.core.doctor.diagnoses import Diagnosis
 from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
+from streamapp.api import insight
 from streamapp.flightrecord import schema as flight_record
 from tests.model.replays import pages as replays
 from tests.support import state_table
@@ -143,6 +144,7 @@ def pages() -> dict[str, str]:
         "metrics.md": METRICS + "".join(_row(*row) for row in sorted(_metrics(Metrics()))),
         "decisions/README.md": DECISIONS + "".join(map(_decision, sorted((DOCS / "decisions").glob("0*.md")))),
         "flight-record.schema.json": json.dumps(flight_record.schema(), indent=2) + "\n",
+        "insight.schema.json": json.dumps(insight.schema(), indent=2) + "\n",
         "resource.md": RESOURCE + "".join(_resource(yaml.safe_load(DEFINITION.read_text()))),
         **replays.pages(),
     }

@@ -93,7 +93,7 @@ def test_every_setting_of_the_operator_is_a_value() -> None:
         *("record_bootstrap", "record_topic", "allowed_brokers", "application_ids", "restores_per_cluster"),
         *("watch_nodes", "node_taints"),
     }
-    fixed = {"port", "api_port", "record_folder", "record_config_folder"}
+    fixed = {"port", "api_port", "record_folder", "record_config_folder", "insight_file"}
     assert snake | own_values | fixed == set(Settings.__slots__)
 
 

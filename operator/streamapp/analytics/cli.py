@@ -24,6 +24,7 @@ from streamapp.analytics.bronze.kafka import JARS_VARIABLE, Topic, connector_jar
 from streamapp.analytics.build import Build, Built, gold, require_bronze, silver
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.expire import Keep, Removed, remove_old
+from streamapp.analytics.insight.learned import write_insight
 from streamapp.analytics.progress import Bars, Lines, Stages
 from streamapp.analytics.report import page
 from streamapp.analytics.report.tables import read_tables
@@ -129,6 +130,11 @@ def _print_removed(removed: Removed) -> None:
     for layer, first, days in zip(("bronze", "silver", "gold"), removed.first_days, removed.days, strict=True):
         if days:
             click.echo(f"{layer}: {days} days from before {first} are removed, their files a day from now")
+
+
+def _print_insight(root: Path) -> None:
+    for path in write_insight(root, datetime.now(UTC)):
+        click.echo(f"{path}: {_size(path)}, what the operator can show")
 
 
 def _keep(command: Command) -> Command:
@@ -241,6 +247,7 @@ def build(root: Path, full: bool, keep: Keep, **engine: Any) -> None:
     with running_spark(root, **engine) as spark:
         _print_build(Build(spark, root, stage_display(spark), full).run())
     _print_removed(remove_old(root, keep))
+    _print_insight(root)
 
 
 MOST = "Most with a page."
@@ -339,6 +346,7 @@ def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep
             )
         _print_build(Build(spark, root, stage_display(spark)).run())
     _print_removed(remove_old(root, keep))
+    _print_insight(root)
     click.echo("\n" + page.markdown(_written(root, days, apps, out or root / "report.html")))
 
 

@@ -68,6 +68,7 @@ async def run(settings: Settings) -> None:
         for_people = await routes.serve_people(for_applications, settings.api_port)
         left_behind.push_async_callback(for_people.cleanup)
         left_behind.push_async_callback(operator.recording.close)
+        left_behind.push_async_callback(operator.insight.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 
 
@@ -121,6 +122,7 @@ async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[
 
 def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
     operator.recording.start()
+    operator.insight.start()
     log.info("started", namespaces=operator.settings.namespaces or "all", port=operator.settings.port)
     keys = operator.keys.read()
     if isinstance(keys, NoKeys):

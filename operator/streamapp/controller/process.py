@@ -23,6 +23,7 @@ from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.apps.restore_places import RestorePlaces
 from streamapp.controller.http.answers import Answers, release
 from streamapp.controller.http.probes import Health
+from streamapp.controller.insight_file import InsightFile
 from streamapp.controller.leader.clock import SteadyClock, earliest, offset_of, seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
@@ -121,6 +122,7 @@ class Operator:
         self.node_drains = self._watched_nodes(monotonic)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now, leadership)
+        self.insight = InsightFile(settings.insight_file, settings.cluster_name, now)
         self._reconciler = self._made_reconciler(installation, side, monotonic)
         self.history = RecordHistory(_record_folder(settings), leadership.leads)
         self.health = Health(
@@ -157,7 +159,7 @@ class Operator:
         reconciler = Reconciler(
             gatherer,
             Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
-            Reporter(client, self.metrics, self.settings.instance, now),
+            Reporter(client, self.metrics, self.settings.instance, now, self.insight.eta_score),
             self.applications,
             now,
             self.recording.recorder,

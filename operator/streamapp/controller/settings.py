@@ -116,6 +116,8 @@ class Settings:
     """The topic there, which must exist."""
     record_config_folder: str = ""
     """Folder with client properties for those brokers, a file for each as a mounted Secret has them. Empty: none."""
+    insight_file: str = ""
+    """File with insight, as `streamapp-analytics` writes it: the status then has ranges of estimates. Empty: none."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":

@@ -6,6 +6,7 @@ Called by `translate`. Times are whole seconds and estimates are rounded, so tha
 import math
 from datetime import UTC, datetime, timedelta
 
+from streamapp.api.insight import EtaScore
 from streamapp.api.v1alpha1.status import (
     MOST_LINE,
     MOST_STEPS,
@@ -20,7 +21,7 @@ from streamapp.api.v1alpha1.status import (
 )
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.evidence.coverage import TaskWait
-from streamapp.core.evidence.eta import Estimate, EtaAt, NeverAtThisSpeed
+from streamapp.core.evidence.eta import LONGEST, Estimate, EtaAt, NeverAtThisSpeed
 from streamapp.core.facts.hold_record import NO_EPOCH, Forced, HoldRecord
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.snapshot import Snapshot
@@ -56,7 +57,7 @@ def convergence_status(convergence: Convergence, now: datetime) -> ConvergenceSt
 
 
 def scale_down_status(
-    decision: Decision, snapshot: Snapshot, previous: ScaleDownStatus | None
+    decision: Decision, snapshot: Snapshot, previous: ScaleDownStatus | None, score: EtaScore | None = None
 ) -> ScaleDownStatus | None:
     """The scale-down that goes on, until its last step is finished; None where none does."""
     record = decision.record if isinstance(decision.record, HoldRecord) else HoldRecord(epoch=NO_EPOCH)
@@ -69,6 +70,7 @@ def scale_down_status(
     if since is None and hold_id is None:
         since = snapshot.app.desired.lower_since(granted)  # nothing is on record while a user holds it
     target = _target(decision, record, snapshot)
+    earliest, latest = completion_range(decision.eta, snapshot.now, score)
     return ScaleDownStatus(
         hold_id=hold_id,
         target=target,
@@ -77,6 +79,8 @@ def scale_down_status(
         next_ordinal=granted - 1 if granted > target else None,
         waiting_for=len(decision.waiting_for),
         estimated_completion_time=completion_time(decision.eta, snapshot.now),
+        earliest_completion_time=earliest,
+        latest_completion_time=latest,
         lag_falling=lag_falling(decision.eta),
         reason=decision.reason.name,
         forced=_forced(hold.forced if hold else step.forced if step else None),
@@ -132,6 +136,19 @@ def completion_time(estimate: Estimate, now: datetime) -> datetime | None:
     left = estimate.time - now
     grain = next((grain for longest, grain in _GRAINS if left <= longest), _COARSEST)
     return _EPOCH - (_EPOCH - estimate.time) // grain * grain
+
+
+def completion_range(
+    estimate: Estimate, now: datetime, score: EtaScore | None
+) -> tuple[datetime, datetime] | tuple[None, None]:
+    """Give the earliest and the latest instant, both rounded up; none unless the score says that such ranges hold."""
+    if score is None or not score.is_good or not isinstance(estimate, EtaAt):
+        return None, None
+    left = max(estimate.time - now, timedelta(0))
+    if left * score.high > LONGEST:
+        return None, None
+    earliest, latest = (completion_time(EtaAt(now + left * factor), now) for factor in (score.low, score.high))
+    return (None, None) if earliest is None or latest is None else (earliest, latest)
 
 
 def lag_falling(estimate: Estimate) -> bool | None:

@@ -128,6 +128,10 @@ class ScaleDownStatus(ApiModel):
     """Tasks without a caught-up copy on a remaining pod."""
     estimated_completion_time: datetime | None = None
     """When the awaited copies will be caught up, rounded up. Absent: unknown, or their lag is not decreasing."""
+    earliest_completion_time: datetime | None = None
+    """Start of the range in which 9 of 10 earlier scale-downs of this kind continued, rounded up. Absent: unknown."""
+    latest_completion_time: datetime | None = None
+    """End of that range, rounded up. Absent: unknown."""
     lag_falling: bool | None = None
     """Whether the awaited lag decreases. False also if the copies would need more than a year. Absent: unknown."""
     reason: ReasonName

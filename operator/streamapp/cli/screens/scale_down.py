@@ -30,7 +30,7 @@ def scale_down(view: AppView) -> RenderableType | None:
     if going.waiting_for:
         tasks = counted(going.waiting_for, "task")
         table.add_row("waits for", Text(f"{tasks} without a caught-up copy on a remaining pod", style="yellow"))
-        table.add_row("time left", Text(about_left(view.left(going))))
+        table.add_row("time left", Text(about_left(view.left(going)) + _range(going)))
     if going.waiting_for and going.last_progress is not None and view.state in {AppState.HELD, AppState.STALLED}:
         table.add_row("progress", Text(f"the lag last decreased {durations.ago(going.last_progress, view.now)}"))
     if view.main_condition is None or view.main_condition.reason != going.reason:
@@ -38,6 +38,13 @@ def scale_down(view: AppView) -> RenderableType | None:
     if going.forced is not None:
         table.add_row("overridden", Text(_forced(going.forced), style="yellow"))
     return table
+
+
+def _range(going: ScaleDownStatus) -> str:
+    earliest, latest = going.earliest_completion_time, going.latest_completion_time
+    if earliest is None or latest is None:
+        return ""
+    return f", in 9 of 10 cases between {durations.clock(earliest)} and {durations.clock(latest)}"
 
 
 def _course(view: AppView, going: ScaleDownStatus) -> str:

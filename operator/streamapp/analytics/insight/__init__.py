@@ -1,0 +1,1 @@
+"""What the pipeline learned, in the form that the operator reads."""

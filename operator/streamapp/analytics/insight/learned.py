@@ -1,0 +1,142 @@
+"""Makes insight of the tables: of each application the rates, the score, the budget and the first pieces of advice.
+
+Called by the command line after a build. Reads Parquet files by Arrow; no Spark runs.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from streamapp.analytics.insight.scores import looks, score
+from streamapp.analytics.report.advice.model import Advice
+from streamapp.analytics.report.ledger import months
+from streamapp.analytics.report.page import all_advice
+from streamapp.analytics.report.rows import AppRows, Key, Row
+from streamapp.analytics.report.tables import Tables, read_tables
+from streamapp.api.insight import (
+    MOST_ADVICE,
+    MOST_APPS,
+    MOST_BYTES,
+    MOST_RATES,
+    AppInsight,
+    Budget,
+    Insight,
+    RestoreRate,
+    to_json,
+)
+
+FILE: Final = "insight.json"
+DAYS: Final = 28
+VALID: Final = timedelta(days=3)
+"""A nightly run can fail twice."""
+_LONGEST_LINE: Final = 1024
+
+
+def write_insight(root: Path, now: datetime) -> list[Path]:
+    """Write `insight.json` into the folder of the tables; of several clusters, one folder for each.
+
+    Raises:
+        AnalyticsError: there are no tables, or they follow other definitions.
+    """
+    found = insights(read_tables(root, DAYS), now)
+    places = [root / FILE] if len(found) == 1 else [_place(root, insight.cluster) for insight in found]
+    for place, insight in zip(places, found, strict=True):
+        _put(place, to_json(insight))
+    return places
+
+
+def _place(root: Path, cluster: str) -> Path:
+    """The name of a cluster stands in the record, so anything can be in it."""
+    return root / "insight" / quote(cluster, safe="") / FILE if cluster.strip(".") else root / "insight" / FILE
+
+
+def insights(tables: Tables, now: datetime) -> list[Insight]:
+    """What these tables teach, for each cluster; the applications that were seen last come first."""
+    advice = all_advice(tables)
+    by_cluster: dict[str, list[Key]] = {}
+    for key in tables.rows["s_seen"].spans:
+        by_cluster.setdefault(key[0], []).append(key)
+    return [
+        _fitting(cluster, [_learned(key, tables.of(key), advice) for key in sorted(keys)], now)
+        for cluster, keys in sorted(by_cluster.items())
+    ]
+
+
+def _fitting(cluster: str, apps: Sequence[AppInsight], now: datetime) -> Insight:
+    """As many applications as have room; those with volumes of many rates lose these first."""
+    chosen = list(apps[:MOST_APPS])
+    for without_volumes in (False, True):
+        if without_volumes:
+            chosen = [_without_volumes(one) for one in chosen]
+        insight = _insight(cluster, chosen, len(apps) - len(chosen), now)
+        if len(to_json(insight)) <= MOST_BYTES:
+            return insight
+    while len(to_json(insight)) > MOST_BYTES:
+        chosen = chosen[: len(chosen) * 9 // 10]
+        insight = _insight(cluster, chosen, len(apps) - len(chosen), now)
+    return insight
+
+
+def _insight(cluster: str, apps: Sequence[AppInsight], left_out: int, now: datetime) -> Insight:
+    return Insight(cluster=cluster, made_at=now, valid_until=now + VALID, left_out=left_out, apps=tuple(apps))
+
+
+def _without_volumes(app: AppInsight) -> AppInsight:
+    return app.model_copy(update={"restore_rates": tuple(rate for rate in app.restore_rates if not rate.volume)})
+
+
+def _learned(key: Key, rows: AppRows, advice: dict[str, list[Advice]]) -> AppInsight:
+    pieces = advice[f"{key[1]}/{key[2]}"]
+    return AppInsight(
+        namespace=key[1],
+        app=key[2],
+        uid=key[3],
+        restore_rates=tuple(_rates(rows))[:MOST_RATES],
+        eta=score(looks(rows["s_decision_interval"])),
+        budget=_budget(rows["g_downtime_daily"]),
+        advice=tuple(_line(one) for one in pieces if not one.is_empty)[:MOST_ADVICE],
+    )
+
+
+def _rates(rows: AppRows) -> Iterator[RestoreRate]:
+    """Subtopologies first, then their volumes."""
+    found = [row for row in rows["g_restore_profile"] if row["scope"] in {"subtopology", "volume"}]
+    days = _days(rows["s_learner_stint"])
+    for row in sorted(found, key=lambda row: (row["scope"], row["subtopology"], row["volume"] or "")):
+        yield RestoreRate(
+            subtopology=row["subtopology"],
+            volume=row["volume"] or "",
+            p10=row["rate_p10"],
+            p50=row["rate_p50"],
+            p90=row["rate_p90"],
+            n=row["n_stints"],
+            days=days,
+        )
+
+
+def _days(stints: Sequence[Row]) -> int:
+    days = sorted({date.fromisoformat(str(row["dt"])) for row in stints})
+    return (days[-1] - days[0]).days + 1 if days else 0
+
+
+def _budget(rows: Sequence[Row]) -> Budget | None:
+    found = months(rows)
+    if not found:
+        return None
+    newest = found[-1]
+    return Budget(month=newest.month, lost_seconds=newest.downtime.at_most_s, budget_seconds=newest.budget_s)
+
+
+def _line(advice: Advice) -> str:
+    told = f"{advice.knob}: {advice.current} → {advice.proposed}. {advice.evidence} (n {advice.n}, {advice.days} days)"
+    return "".join(letter if letter.isprintable() else " " for letter in told)[:_LONGEST_LINE]
+
+
+def _put(path: Path, text: bytes) -> None:
+    """As a whole: a reader sees the former file or this one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.tmp")
+    draft.write_bytes(text)
+    draft.replace(path)
