@@ -23,7 +23,7 @@ from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalan
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
 from streamapp.wire.agent_report import MOST_BYTES
-from streamapp.wire.announcement import announcement
+from streamapp.wire.announcement import announcement, heartbeat_cap
 from tests.agents.agent_server import TOKEN, AgentServer, raw_server
 from tests.wire.agent_reports import ASKED_AT, FULL
 
@@ -310,6 +310,21 @@ def test_an_announcement_that_is_refused_says_why(answer: Any, epoch: Epoch | No
     one, server = tell(answer)
     why = f"agent of pod wordcount-1 at 127.0.0.1:{server.port}: {says}"
     assert one == AnnouncementResult(ordinal=Ordinal(1), outcome=AnnouncementOutcome.REFUSED, epoch=epoch, why=why)
+
+
+def test_a_heartbeat_cap_is_sent_to_its_own_place_and_may_be_refused() -> None:
+    body = heartbeat_cap(timedelta(milliseconds=300), timedelta(minutes=1))
+
+    async def play(answer: Any) -> tuple[AnnouncementResult, AgentServer]:
+        async with AgentServer(answer).serving() as server, a_client() as client:
+            (one,) = await client.cap_heartbeats([server.place], body, TOKEN)
+            return one, server
+
+    one, server = asyncio.run(play(told("{}")))
+    assert one == AnnouncementResult(ordinal=Ordinal(1), outcome=AnnouncementOutcome.TAKEN, epoch=None)
+    assert server.asked == [("PUT", "/streamapp/v1/heartbeat", body)]
+    assert server.tokens == [f"Bearer {TOKEN}"]
+    assert asyncio.run(play(told("{}", 404)))[0].outcome is AnnouncementOutcome.REFUSED
 
 
 def test_an_announcement_without_an_answer_may_have_been_taken() -> None:

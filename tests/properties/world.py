@@ -1,9 +1,11 @@
 """What the steps of a plan do to the facts, if all of them succeed and nothing else happens."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from streamapp.core.actions.decision import (
     Announce,
+    CapHeartbeats,
     CloseBudget,
     CreateStatefulSet,
     Decision,
@@ -18,7 +20,7 @@ from streamapp.core.actions.decision import (
     WriteTemplate,
 )
 from streamapp.core.decide import decide
-from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, AnnouncementAck, AnnouncementState
+from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, AnnouncementAck, AnnouncementState, HeartbeatCap
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
@@ -58,6 +60,8 @@ def _after(snapshot: Snapshot, step: Step) -> Snapshot:
             return replace(snapshot, readings=tuple(_without(reading, gone) for reading in snapshot.readings))
         case Announce():
             return replace(snapshot, agents=_told(snapshot.agents, step))
+        case CapHeartbeats():
+            return replace(snapshot, agents=_capped(snapshot.agents, step))
         case _:
             return replace(snapshot, workload=_workload_after(snapshot.workload, step))
 
@@ -121,3 +125,18 @@ def _without(reading: GroupReading, gone: set[str]) -> GroupReading:
         return reading
     left = tuple(member for member in reading.group.members if member.id not in gone)
     return replace(reading, group=GroupDescription(reading.group.state, left))
+
+
+def _capped(agents: AgentsSeen | None, step: CapHeartbeats) -> AgentsSeen | None:
+    if agents is None:
+        return None
+    has_one = step.ttl > timedelta(0)
+    cap = HeartbeatCap(interval=step.cap, expires_in=step.ttl) if has_one else HeartbeatCap()
+    words = {
+        ordinal: tuple(
+            replace(word, heartbeat_cap=cap) if isinstance(word, AgentReport) and ordinal in step.to else word
+            for word in said
+        )
+        for ordinal, said in agents.words.items()
+    }
+    return replace(agents, words=words)

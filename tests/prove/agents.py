@@ -86,6 +86,15 @@ class PortedAgents:
             ),
         ]
 
+    async def cap_heartbeats(
+        self,
+        addresses: Iterable[AgentAddress],
+        cap: bytes,
+        token: str,
+    ) -> list[AnnouncementResult]:
+        """No agent of the model reports that it can, so none is ever asked."""
+        raise AssertionError(f"{list(addresses)} are asked for {cap!r} by {token}")
+
     async def close(self) -> None:
         """Nothing is open."""
 

@@ -22,6 +22,7 @@ PROTOCOL = Path(__file__).resolve().parents[2] / "agent" / "protocol"
 _REPORT: Json = json.loads((PROTOCOL / "report.schema.json").read_text())
 REPORT_SCHEMA = Draft202012Validator(_REPORT)
 ANNOUNCEMENT_SCHEMA = Draft202012Validator(json.loads((PROTOCOL / "announcement.schema.json").read_text()))
+HEARTBEAT_SCHEMA = Draft202012Validator(json.loads((PROTOCOL / "heartbeat.schema.json").read_text()))
 
 ASKED_AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 POD_UID = "11111111-2222-4333-8444-555555555555"
@@ -45,6 +46,7 @@ FULL: Json = {
         "rebalance": "Eager",
         "expiresInMillis": 12000,
     },
+    "heartbeat": {"intervalMillis": 300, "capMillis": 300, "expiresInMillis": 41000},
     "instances": [
         {
             "applicationId": "wordcount",

@@ -19,6 +19,7 @@ from streamapp.core.facts.agent_reports import (
     AssignorInactive,
     AssignorRun,
     ClientSettings,
+    HeartbeatCap,
     LocalTask,
     Rebalance,
     TaskState,
@@ -78,6 +79,7 @@ EVERYTHING = ReadReport(
         ),
         state_bytes=200_000_000,
         free_bytes=1_000_000_000,
+        heartbeat_cap=HeartbeatCap(interval=timedelta(milliseconds=300), expires_in=timedelta(seconds=41)),
         task_times=(
             TaskTimes(TaskId(0, 1), ASKED_AT - timedelta(minutes=1), None),
             TaskTimes(TaskId(0, 2), ASKED_AT - timedelta(seconds=90), ASKED_AT - timedelta(seconds=1.5)),

@@ -13,8 +13,8 @@ from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import ProcessId
 from streamapp.wire.agent_token import accepted, token
-from streamapp.wire.announcement import announcement, epoch_in, error_in
-from tests.wire.agent_reports import ANNOUNCEMENT_SCHEMA
+from streamapp.wire.announcement import announcement, epoch_in, error_in, heartbeat_cap
+from tests.wire.agent_reports import ANNOUNCEMENT_SCHEMA, HEARTBEAT_SCHEMA
 
 TWO = [ProcessId.parse(f"0000000{number}-0000-4000-8123-0123456789ab") for number in (2, 1)]
 EPOCH = Epoch(lease=3, counter=1790000000)
@@ -50,6 +50,22 @@ def test_every_announcement_keeps_the_schema_and_a_renewal_is_the_same_bytes(
 def test_a_time_that_no_agent_takes_is_refused(ttl: timedelta) -> None:
     with pytest.raises(ValueError, match="only for 1 to 600 s"):
         announcement(TWO, EPOCH, Rebalance.EAGER, ttl)
+
+
+@pytest.mark.parametrize(("cap", "ttl"), [(100, 0), (300, 60_000), (5_000, 120_000)])
+def test_a_heartbeat_cap_is_what_the_schema_asks_for(cap: int, ttl: int) -> None:
+    made = json.loads(heartbeat_cap(timedelta(milliseconds=cap), timedelta(milliseconds=ttl)))
+    HEARTBEAT_SCHEMA.validate(made)
+    assert made == {"capMillis": cap, "ttlSeconds": ttl // 1000}
+
+
+@pytest.mark.parametrize(
+    ("cap", "ttl", "says"),
+    [(99, 0, "not from"), (5_001, 0, "not from"), (300, 121_000, "only for"), (300, -1, "only for")],
+)
+def test_a_heartbeat_cap_that_no_agent_takes_is_refused(cap: int, ttl: int, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        heartbeat_cap(timedelta(milliseconds=cap), timedelta(milliseconds=ttl))
 
 
 def test_more_processes_than_agents_take_are_refused() -> None:

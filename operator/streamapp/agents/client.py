@@ -32,6 +32,7 @@ _DECODED_AT_ONCE = 64 * 1024
 """Bytes of a report that is decoded in the event loop; a longer one is decoded in a thread."""
 _REPORT = "/streamapp/v1/report"
 _LEAVING = "/streamapp/v1/leaving"
+_HEARTBEAT = "/streamapp/v1/heartbeat"
 _MOST_TOLD = 64 * 1024
 """Bytes of an answer to an announcement."""
 
@@ -89,12 +90,23 @@ class AgentClient:
         self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
     ) -> list[AnnouncementResult]:
         """Send the announcement to all of these at the same time; one result for each, in their order."""
+        return await self._put(addresses, _LEAVING, announcement, token)
+
+    async def cap_heartbeats(
+        self, addresses: Iterable[AgentAddress], cap: bytes, token: str
+    ) -> list[AnnouncementResult]:
+        """Send the cap of the heartbeat interval to all of these, likewise."""
+        return await self._put(addresses, _HEARTBEAT, cap, token)
+
+    async def _put(
+        self, addresses: Iterable[AgentAddress], path: str, body: bytes, token: str
+    ) -> list[AnnouncementResult]:
         turns = self._begin()
 
-        async def announce(address: AgentAddress) -> AnnouncementResult:
-            return await self._announce(turns, address, announcement, token)
+        async def put(address: AgentAddress) -> AnnouncementResult:
+            return await self._put_one(turns, address, path, body, token)
 
-        return await self._each(addresses, announce)
+        return await self._each(addresses, put)
 
     def _begin(self) -> ApplicationTurns:
         return self.turns.begin(WAITING_DEADLINES * self.deadline_seconds)
@@ -135,12 +147,12 @@ class AgentClient:
             return _silent(address, str(error))
         return AgentReading(report.report, report.topology)
 
-    async def _announce(
-        self, turns: ApplicationTurns, address: AgentAddress, announcement: bytes, token: str
+    async def _put_one(
+        self, turns: ApplicationTurns, address: AgentAddress, path: str, body: bytes, token: str
     ) -> AnnouncementResult:
         try:
             async with turns.turn(address.pod_uid):
-                answer = await self._ask("PUT", address, _LEAVING, token, _MOST_TOLD, announcement)
+                answer = await self._ask("PUT", address, path, token, _MOST_TOLD, body)
         except (_NoAnswerError, NoTurnError) as error:
             return AnnouncementResult(
                 ordinal=address.ordinal,

@@ -74,5 +74,10 @@ class AgentAccess(Protocol):
     ) -> list[AnnouncementResult]:
         """Send the announcement to all of these at the same time; one result for each, in their order."""
 
+    async def cap_heartbeats(
+        self, addresses: Iterable[AgentAddress], cap: bytes, token: str
+    ) -> list[AnnouncementResult]:
+        """Send the cap of the heartbeat interval to all of these, likewise."""
+
     async def close(self) -> None:
         """Drop every connection."""

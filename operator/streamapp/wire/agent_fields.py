@@ -142,6 +142,13 @@ class AnnouncementFields(_Fields):
     expires_in_millis: Maybe[Millis] = None
 
 
+class HeartbeatFields(_Fields):
+    """`heartbeat`."""
+
+    cap_millis: Maybe[PositiveMillis] = None
+    expires_in_millis: Maybe[Millis] = None
+
+
 class RoundFields(_Fields):
     """`round`."""
 
@@ -237,5 +244,6 @@ class ReportFields(_Fields):
     version: Annotated[Literal[1], BeforeValidator(_no_truth_value)]
     agent: AgentFields
     announcement: AnnouncementFields
+    heartbeat: Maybe[HeartbeatFields] = None
     instances: Bounded[InstanceFields]
     asides: Bounded[AsideFields]

@@ -17,6 +17,7 @@ from streamapp.core.facts.agent_reports import (
     AssignorInactive,
     AssignorRun,
     ClientSettings,
+    HeartbeatCap,
     LocalTask,
     TaskTimes,
 )
@@ -26,6 +27,7 @@ from streamapp.wire.agent_fields import (
     AnnouncementFields,
     AsideFields,
     EpochFields,
+    HeartbeatFields,
     InstanceFields,
     ReportFields,
     RoundFields,
@@ -127,6 +129,7 @@ def _report(fields: ReportFields, instance: InstanceFields, where: str, expected
         settings=_settings(instance),
         state_bytes=instance.state_bytes,
         free_bytes=instance.free_bytes,
+        heartbeat_cap=_cap(fields.heartbeat),
         task_times=tuple(_times(one, f"{where}.taskTimes", expected.asked_at) for one in instance.task_times or ()),
     )
 
@@ -168,6 +171,12 @@ def _heard(fields: AnnouncementFields) -> AnnouncementAck:
         rebalance=fields.rebalance,
         expires_in=None if fields.expires_in_millis is None else timedelta(milliseconds=fields.expires_in_millis),
     )
+
+
+def _cap(fields: HeartbeatFields | None) -> HeartbeatCap | None:
+    if fields is None:
+        return None
+    return HeartbeatCap(interval=_millis(fields.cap_millis), expires_in=_millis(fields.expires_in_millis))
 
 
 def _round(fields: RoundFields, asked_at: datetime) -> AssignorRun:

@@ -1,4 +1,4 @@
-"""Writes an announcement (`agent/protocol/announcement.schema.json`), and reads what an agent answers to it.
+"""Writes what agents are told: announcements (`agent/protocol/announcement.schema.json`) and heartbeat caps; reads the answers.
 
 Called by `streamapp.agents`.
 """
@@ -13,6 +13,8 @@ from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import ProcessId
 
 LONGEST_TTL = timedelta(minutes=10)
+SHORTEST_CAP, LONGEST_CAP = timedelta(milliseconds=100), timedelta(seconds=5)
+LONGEST_CAP_TTL = timedelta(minutes=2)
 _LONGEST_ERROR = 300
 
 
@@ -34,6 +36,20 @@ def announcement(process_ids: Iterable[ProcessId], epoch: Epoch, rebalance: Reba
         "processIds": leaving,
         "rebalance": rebalance.value,
     }
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def heartbeat_cap(cap: timedelta, ttl: timedelta) -> bytes:
+    """Encode a cap of the heartbeat interval (`agent/protocol/heartbeat.schema.json`); a `ttl` of zero ends it.
+
+    Raises:
+        ValueError: A shorter or longer interval or time than an agent takes.
+    """
+    if not SHORTEST_CAP <= cap <= LONGEST_CAP:
+        raise ValueError(f"heartbeat cap: {cap} is not from {SHORTEST_CAP} to {LONGEST_CAP}")
+    if not timedelta(0) <= ttl <= LONGEST_CAP_TTL:
+        raise ValueError(f"heartbeat cap: it cannot hold for {ttl}, only for 0 to {LONGEST_CAP_TTL.seconds} s")
+    content = {"capMillis": cap // timedelta(milliseconds=1), "ttlSeconds": ttl // timedelta(seconds=1)}
     return json.dumps(content, separators=(",", ":")).encode()
 
 

@@ -12,7 +12,7 @@ from structlog.typing import EventDict
 
 from streamapp.controller.agents.keys import KeyFile
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
-from streamapp.core.actions.decision import Announce, RestartPod
+from streamapp.core.actions.decision import Announce, CapHeartbeats, RestartPod
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
@@ -233,6 +233,29 @@ def test_an_announcement_reaches_whom_it_is_for_and_a_failure_does_not_end_the_p
         assert counted(bench, "streamapp_agent_announcements") == {"success": 5, "error": 3}
         lines = [line for line in log_lines if line["event"] == "announced"]
         assert [(line["log_level"], len(line["failures"])) for line in lines] == [("warning", 1), ("info", 0)]
+
+    on_a_bench(play, key_file)
+
+
+def test_a_heartbeat_cap_reaches_whom_it_is_for_and_a_failure_does_not_end_the_pass(
+    key_file: KeyFile, log_lines: list[EventDict]
+) -> None:
+    async def play(bench: Bench) -> None:
+        bench.agents.deaf = {2}
+        step = CapHeartbeats(
+            to=(Ordinal(0), Ordinal(2)),
+            cap=timedelta(milliseconds=300),
+            ttl=timedelta(minutes=1),
+            reason=Reason.Covered,
+        )
+        now = await gathered(bench)
+        log_lines.clear()
+        await bench.applier.apply(now, (step,))
+        assert [(to, json.loads(body)) for to, body in bench.agents.capped] == [
+            ([0, 2], {"capMillis": 300, "ttlSeconds": 60})
+        ]
+        (line,) = [line for line in log_lines if line["event"] == "heartbeats capped"]
+        assert (line["log_level"], line["failures"]) == ("warning", ["no answer"])
 
     on_a_bench(play, key_file)
 

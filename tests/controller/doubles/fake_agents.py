@@ -44,6 +44,7 @@ class FakeAgents:
     aside: set[int] = field(default_factory=set)
     topologies: dict[int, str] = field(default_factory=dict)
     told: list[tuple[list[int], bytes]] = field(default_factory=list)
+    capped: list[tuple[list[int], bytes]] = field(default_factory=list)
     restoring: set[int] = field(default_factory=set)
     """Those whose tasks do not run yet."""
     acks: dict[int, AnnouncementAck] = field(default_factory=dict)
@@ -77,6 +78,20 @@ class FakeAgents:
             )
             if place.ordinal in self.deaf
             else AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=Epoch(0, 1))
+            for place in addresses
+        ]
+
+    async def cap_heartbeats(
+        self, addresses: Iterable[AgentAddress], cap: bytes, token: str
+    ) -> list[AnnouncementResult]:
+        """Take it."""
+        self.tokens.add(token)
+        self.capped.append(([place.ordinal for place in addresses], cap))
+        outcomes = {True: AnnouncementOutcome.FAILED, False: AnnouncementOutcome.TAKEN}
+        return [
+            AnnouncementResult(
+                ordinal=place.ordinal, outcome=outcomes[place.ordinal in self.deaf], epoch=None, why="no answer"
+            )
             for place in addresses
         ]
 

@@ -293,5 +293,11 @@ class AgentsOutside:
         self._replica.around.board.sending(self._replica, None)
         return await self._replica.around.loop.outside(self._agents.announce(addresses, announcement, token))
 
+    async def cap_heartbeats(
+        self, addresses: Iterable[AgentAddress], cap: bytes, token: str
+    ) -> list[AnnouncementResult]:
+        """Ask all of them."""
+        return await self._replica.around.loop.outside(self._agents.cap_heartbeats(addresses, cap, token))
+
     async def close(self) -> None:
         """Nothing is open."""

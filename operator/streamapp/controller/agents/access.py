@@ -14,7 +14,7 @@ from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import AgentAccess
-from streamapp.core.actions.decision import Announce
+from streamapp.core.actions.decision import Announce, CapHeartbeats
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
@@ -23,7 +23,7 @@ from streamapp.core.facts.workload import Pod
 from streamapp.kube.client.kinds import Key
 from streamapp.wire.agent_fields import MOST_TASKS
 from streamapp.wire.agent_token import token
-from streamapp.wire.announcement import announcement
+from streamapp.wire.announcement import announcement, heartbeat_cap
 
 log = structlog.get_logger()
 
@@ -72,12 +72,11 @@ class AgentGateway:
 
     async def announce(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod], step: Announce) -> None:
         """Send the announcement to the agents of these ordinals at the same time; log and count failures."""
-        targets = [pod for pod in pods if pod.ordinal in step.to]
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
             log.warning("announcement not sent", app=str(key), why=keys.why)
             return
-        addresses, without = _addresses(key, streamapp, targets)
+        addresses, without = _addresses(key, streamapp, [pod for pod in pods if pod.ordinal in step.to])
         content = announcement(step.process_ids, step.epoch, step.rebalance, step.ttl)
         results = await self.access.announce(addresses, content, token(keys[0], streamapp.metadata.uid))
         for one in results:
@@ -87,6 +86,19 @@ class AgentGateway:
         for _ in without:
             self._count_announcement(key, AnnouncementOutcome.FAILED)
         self._log_announcement(key, step, failures)
+
+    async def cap_heartbeats(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod], step: CapHeartbeats) -> None:
+        """Send the cap to the agents of these ordinals at the same time; log failures."""
+        keys = self.keys.read()
+        if isinstance(keys, NoKeys):
+            return  # agents with a cap have reported it, so this is a key that is gone since; the cap expires
+        addresses, _ = _addresses(key, streamapp, [pod for pod in pods if pod.ordinal in step.to])
+        content = heartbeat_cap(step.cap, step.ttl)
+        results = await self.access.cap_heartbeats(addresses, content, token(keys[0], streamapp.metadata.uid))
+        failures = [one.why for one in results if one.outcome is not AnnouncementOutcome.TAKEN]
+        write = log.warning if failures else log.info
+        millis, seconds = step.cap.total_seconds() * 1000, step.ttl.total_seconds()
+        write("heartbeats capped", app=str(key), to=list(step.to), millis=millis, seconds=seconds, failures=failures)
 
     def forget(self, key: Key) -> None:
         """Drop what is known of an application that is gone."""

@@ -36,6 +36,7 @@ from streamapp.controller.reconcile.owned import OwnedObjects
 from streamapp.core.actions import standbys
 from streamapp.core.actions.decision import (
     Announce,
+    CapHeartbeats,
     CloseBudget,
     CreateStatefulSet,
     Decision,
@@ -101,6 +102,7 @@ class Applier:
             OpenBudget: self._open_budget,
             TriggerRebalance: self._trigger_rebalance,
             Announce: self._announce,
+            CapHeartbeats: self._cap_heartbeats,
             SetStandbys: self._set_standbys,
             RecordProcessId: self._record_process_id,
             WriteTemplate: self._write_template,
@@ -123,7 +125,7 @@ class Applier:
         for steps in _together(_growth_first(plan)):
             if gathered.raises.is_received():
                 raise RaisePendingError
-            if isinstance(steps[0], Evict | TriggerRebalance | SetStandbys | Announce):
+            if isinstance(steps[0], Evict | TriggerRebalance | SetStandbys | Announce | CapHeartbeats):
                 await self._ask(gathered, steps, on_step)
             else:
                 await self._make(gathered, steps, on_step)
@@ -291,6 +293,11 @@ class Applier:
         if self._agents is not None:
             pods = gathered.snapshot.workload.pods
             await self._agents.announce(gathered.key, _valid(gathered), pods, step)
+
+    async def _cap_heartbeats(self, gathered: Gathered, step: CapHeartbeats) -> None:
+        """Ask the agents; whether one has done so changes nothing but how long tasks wait."""
+        if self._agents is not None:
+            await self._agents.cap_heartbeats(gathered.key, _valid(gathered), gathered.snapshot.workload.pods, step)
 
     async def _set_standbys(self, gathered: Gathered, step: SetStandbys) -> None:
         await _group(gathered).set_standbys(step.replicas)

@@ -122,6 +122,17 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CapHeartbeats:
+    """Ask agents to shorten the heartbeat interval of their members of a streams group for a while."""
+
+    to: tuple[Ordinal, ...]
+    cap: timedelta
+    ttl: timedelta
+    """Zero ends it."""
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetStandbys:
     """Set `streams.num.standby.replicas` of the group: raise it for a hold, or put it back."""
 
@@ -175,6 +186,7 @@ Step = (
     | OpenBudget
     | TriggerRebalance
     | Announce
+    | CapHeartbeats
     | SetStandbys
     | Evict
     | RecordProcessId

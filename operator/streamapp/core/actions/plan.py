@@ -17,6 +17,7 @@ from streamapp.core.actions.decision import (
     CreateStatefulSet,
     Disruptions,
     Event,
+    Evict,
     Fence,
     GrantReplicas,
     OpenBudget,
@@ -28,6 +29,7 @@ from streamapp.core.actions.decision import (
     WriteTemplate,
 )
 from streamapp.core.actions.disruption import Around, budget_step
+from streamapp.core.actions.heartbeats import cap_heartbeats, has_pods_on_their_way
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.rebalance_trigger import Waiting, due_at, rebalance_for
 from streamapp.core.actions.rollout import Restart
@@ -73,12 +75,13 @@ class PlanBuilder(OfEvidence):
             *beside.probe_members(self.evidence),
             *beside.new_process_ids(self.evidence),
         )
+        capped = self._heartbeats(main, others)
         # Nothing that may fail comes before a raise, and no call to brokers before a budget is closed.
         closing, opening = self._budget_to_close(), self._budget_to_open()
         if self.outcome.verdict is Verdict.GROW:
-            ordered = (*main, *closing, *others, *opening)
+            ordered = (*main, *closing, *capped, *others, *opening)
         else:
-            ordered = (*closing, *others, *opening, *main)
+            ordered = (*closing, *capped, *others, *opening, *main)
         return (*ordered, *self._standbys.steps, *self._told(main), *self._rebalance(main))
 
     def plan_of_closing(self) -> Plan:
@@ -195,10 +198,20 @@ class PlanBuilder(OfEvidence):
 
     def _told(self, main: Plan) -> Plan:
         """What agents are told; not in the pass that takes a pod, since it could fail and keep that from being done."""
-        takes = any(
-            isinstance(step, RestartPod) or (isinstance(step, GrantReplicas) and step.is_removal) for step in main
+        return () if _takes_a_pod(main) else self._announcement()
+
+    def _heartbeats(self, main: Plan, others: Plan) -> Plan:
+        """The cap of heartbeats, before the step that moves tasks: survivors then learn of their tasks at once."""
+        progress = self.step_progress
+        is_open = (
+            _takes_a_pod(main)
+            or any(isinstance(step, Evict) for step in others)
+            or self.outcome.verdict is Verdict.GROW
+            or (progress is not None and progress.waits_for is not None and not progress.is_slow)
+            or has_pods_on_their_way(self.evidence, is_converged=self.convergence.is_converged)
         )
-        return () if takes else self._announcement()
+        asked = cap_heartbeats(self.evidence, self.outcome.reason, is_open=is_open)
+        return () if asked is None else (asked,)
 
     @property
     def leaving(self) -> Leaving:
@@ -317,3 +330,7 @@ class PlanBuilder(OfEvidence):
         progress_at = None if episode is None else episode.progress_at
         waiting = Waiting(refusal=missing, since=None, estimate=when, is_at_rest=True, progress_at=progress_at)
         return rebalance_for(waiting, self.evidence)
+
+
+def _takes_a_pod(main: Plan) -> bool:
+    return any(isinstance(step, RestartPod) or (isinstance(step, GrantReplicas) and step.is_removal) for step in main)

@@ -114,6 +114,14 @@ class AssignorRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatCap:
+    """The cap of the heartbeat interval in one JVM; both are None where none is in effect."""
+
+    interval: timedelta | None = None
+    expires_in: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
     """What an instance runs with, as far as it bears on scaling; None: not known."""
 
@@ -159,6 +167,8 @@ class AgentReport:
     """What its state takes on its volume."""
     free_bytes: int | None = None
     """What is free on that volume."""
+    heartbeat_cap: HeartbeatCap | None = None
+    """None: the agent cannot cap the interval, or it is an older agent."""
     task_times: tuple["TaskTimes", ...] = ()
     """Of active tasks, also of those that the instance has no more; empty if the agent does not report times."""
 

@@ -86,6 +86,10 @@ class Timing:
     """How long an announcement holds after it was last renewed; agents take ten minutes at most."""
     announcement_of_empty: timedelta = timedelta(minutes=8)
     """The same while the leaving processes hold no task: without it they would get tasks back, and lose them again."""
+    heartbeat_cap: timedelta = timedelta(milliseconds=300)
+    """The longest heartbeat interval of a streams group while its tasks are on their way: 100 ms to 5 s."""
+    heartbeat_cap_lasts: timedelta = timedelta(minutes=1)
+    """How long agents keep to it after they were last asked; they take two minutes at most."""
     record_gap: timedelta = timedelta(seconds=10)
     """The clock alone is written down no more often."""
     pass_gap: timedelta = timedelta(minutes=1)
@@ -104,6 +108,10 @@ class Timing:
             raise ValueError("timing: reading_window must be longer than reading_gap")
         if self.rebalance_gap_longest < self.rebalance_gap:
             raise ValueError("timing: rebalance_gap_longest must not be shorter than rebalance_gap")
+        if not timedelta(milliseconds=100) <= self.heartbeat_cap <= timedelta(seconds=5):
+            raise ValueError("timing: heartbeat_cap must be from 100 ms to 5 s")
+        if not timedelta(seconds=1) <= self.heartbeat_cap_lasts <= timedelta(minutes=2):
+            raise ValueError("timing: heartbeat_cap_lasts must be from 1 s to 2 minutes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

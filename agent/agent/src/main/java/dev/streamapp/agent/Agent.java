@@ -4,6 +4,7 @@ import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.assignor.AssignorInstaller;
 import dev.streamapp.agent.assignor.AssignorRounds;
 import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.heartbeat.HeartbeatCap;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.instance.LeaveOnClose;
 import dev.streamapp.agent.instance.PollWaits;
@@ -39,14 +40,15 @@ public final class Agent {
         AssignorInstaller assignor = new AssignorInstaller(instrumentation);
         Instances instances = new Instances();
         TaskTimes taskTimes = new TaskTimes(System::nanoTime);
+        HeartbeatCap heartbeatCap = new HeartbeatCap(settings.defaults().contains("heartbeat"), System::nanoTime);
         Prober prober = new Prober(instances::current);
         ServerStart server = new ServerStart(settings, prober, () -> new ReportServer.Parts(
-                new TokenAuth(settings.tokenHashes()), prober, new Report(settings.podUid(), announcementState, rounds, taskTimes), instances,
-                new Health(instances::all, System::nanoTime), announcementState));
+                new TokenAuth(settings.tokenHashes()), prober, new Report(settings.podUid(), new Report.News(announcementState, rounds, taskTimes, heartbeatCap)), instances,
+                new Health(instances::all, System::nanoTime), announcementState, heartbeatCap));
         Defaults defaults = new Defaults(settings.defaults(), assignor, server::whyOff);
         LeaveOnClose leaveOnClose = new LeaveOnClose(defaults, announcementState, instances);
         PollWaits pollWaits = new PollWaits(System::nanoTime);
-        Hook hook = new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, taskTimes, pollWaits, server::begin));
+        Hook hook = new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, taskTimes, pollWaits, heartbeatCap, server::begin));
         if (publish(Registry.open(instrumentation), announcementState, rounds, hook)) {
             instrumentation.addTransformer(new KafkaTransformer());
         } else {

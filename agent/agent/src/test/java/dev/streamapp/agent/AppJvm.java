@@ -167,6 +167,18 @@ final class AppJvm implements AutoCloseable {
         return send(authorized("/streamapp/v1/leaving").PUT(BodyPublishers.ofString(body)));
     }
 
+    /** Asks for a cap of the heartbeat interval. */
+    HttpResponse<String> cap(int millis, int ttlSeconds) throws IOException, InterruptedException {
+        String body = "{\"capMillis\": " + millis + ", \"ttlSeconds\": " + ttlSeconds + "}";
+        return send(authorized("/streamapp/v1/heartbeat").PUT(BodyPublishers.ofString(body)));
+    }
+
+    /** The heartbeats that its consumers have sent. */
+    long heartbeats() throws IOException {
+        words.println("heartbeats");
+        return Long.parseLong(awaitLine("heartbeats ").substring("heartbeats ".length()));
+    }
+
     /** The report, checked against the contract's schema. */
     JsonObject report() throws IOException, InterruptedException {
         HttpResponse<String> response = send(authorized("/streamapp/v1/report").GET());

@@ -15,12 +15,12 @@ final class Broker implements AutoCloseable {
     private final Process process;
     final String address;
 
-    Broker(Path jars, Path folder) throws IOException, InterruptedException {
+    Broker(Path jars, Path folder, String... more) throws IOException, InterruptedException {
         int port = AppJvm.freePort();
         int controller = AppJvm.freePort();
         address = "127.0.0.1:" + port;
         Path settings = folder.resolve("server.properties");
-        Files.write(settings, List.of(
+        List<String> lines = new ArrayList<>(List.of(
                 "process.roles=broker,controller", "node.id=1", "controller.quorum.bootstrap.servers=127.0.0.1:" + controller,
                 "listeners=PLAINTEXT://" + address + ",CONTROLLER://127.0.0.1:" + controller, "advertised.listeners=PLAINTEXT://" + address,
                 "inter.broker.listener.name=PLAINTEXT", "controller.listener.names=CONTROLLER", "log.dirs=" + folder.resolve("data"),
@@ -28,6 +28,8 @@ final class Broker implements AutoCloseable {
                 "transaction.state.log.min.isr=1", "share.coordinator.state.topic.replication.factor=1",
                 "share.coordinator.state.topic.min.isr=1", "group.initial.rebalance.delay.ms=1000", "auto.create.topics.enable=false",
                 "log.cleaner.dedupe.buffer.size=16777216"));
+        lines.addAll(List.of(more));
+        Files.write(settings, lines);
         String classPath = AppJvm.jarsOf(jars);
         Path log = folder.resolve("broker.log");
         int formatted = java(classPath, log, "kafka.tools.StorageTool", "format", "--standalone", "-t", "c3RyZWFtYXBwLWFnZW50LQ", "-c",

@@ -3,6 +3,7 @@ package dev.streamapp.agent.instrument;
 import dev.streamapp.agent.assignor.AssignorInstaller;
 import dev.streamapp.agent.config.Defaults;
 import dev.streamapp.agent.config.InstanceConfig;
+import dev.streamapp.agent.heartbeat.HeartbeatCap;
 import dev.streamapp.agent.instance.CleanUpCounter;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.instance.LeaveOnClose;
@@ -27,7 +28,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
 
     /** The parts of the agent that the advices reach. */
     public record Parts(Instances instances, Defaults defaults, LeaveOnClose leaveOnClose, AssignorInstaller assignor, TaskTimes taskTimes,
-                        PollWaits pollWaits, Runnable firstInstance) { }
+                        PollWaits pollWaits, HeartbeatCap heartbeatCap, Runnable firstInstance) { }
 
     public Hook(Parts parts) {
         this.parts = parts;
@@ -56,6 +57,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                 case "loadClass" -> {
                     return parts.assignor().definedClass((Class<?>) values[0]);
                 }
+                case "heartbeat" -> parts.heartbeatCap().beforeHeartbeat(values[0]);
                 case "task" -> {
                     parts.pollWaits().changed();
                     parts.taskTimes().changed(values[0], values[1]);

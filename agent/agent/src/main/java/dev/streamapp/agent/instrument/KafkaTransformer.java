@@ -10,6 +10,7 @@ import dev.streamapp.agent.advice.CloseAdvice;
 import dev.streamapp.agent.advice.CloseWithTimeoutAdvice;
 import dev.streamapp.agent.advice.ConstructorAdvice;
 import dev.streamapp.agent.advice.ConsumerConfigsAdvice;
+import dev.streamapp.agent.advice.HeartbeatAdvice;
 import dev.streamapp.agent.advice.LoadClassAdvice;
 import dev.streamapp.agent.advice.PollAdvice;
 import dev.streamapp.agent.advice.TaskStateAdvice;
@@ -30,7 +31,7 @@ import net.bytebuddy.matcher.ElementMatcher;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Puts the advices into six classes of Kafka when they are loaded, in any class loader.
+ * Puts the advices into seven classes of Kafka when they are loaded, in any class loader.
  *
  * <p>Byte Buddy is loaded only then, so a JVM without Kafka pays next to nothing.
  */
@@ -43,6 +44,7 @@ public final class KafkaTransformer implements ClassFileTransformer {
             "org/apache/kafka/streams/KafkaStreams", List.of("constructed", "closing", "closingWithin", "cleaningUp"),
             "org/apache/kafka/streams/StreamsConfig", List.of("consumerConfigs"),
             "org/apache/kafka/common/utils/Utils", List.of("loadingClass"),
+            "org/apache/kafka/clients/consumer/internals/StreamsGroupHeartbeatRequestManager", List.of("heartbeat"),
             "org/apache/kafka/streams/processor/internals/AbstractTask", List.of("taskState"),
             "org/apache/kafka/streams/processor/internals/StreamsPartitionAssignor", List.of("assigned"),
             "org/apache/kafka/clients/consumer/KafkaConsumer", List.of("polling"));
@@ -80,6 +82,7 @@ public final class KafkaTransformer implements ClassFileTransformer {
             case "cleaningUp" -> new Target(CleanUpAdvice.class, named("cleanUp").and(takesArguments(0)));
             case "consumerConfigs" -> new Target(ConsumerConfigsAdvice.class, named("getMainConsumerConfigs").and(takesArguments(3)));
             case "loadingClass" -> new Target(LoadClassAdvice.class, named("loadClass").and(takesArguments(String.class, Class.class)));
+            case "heartbeat" -> new Target(HeartbeatAdvice.class, named("poll").and(takesArguments(long.class)));
             case "taskState" -> new Target(TaskStateAdvice.class, named("transitionTo").and(takesArguments(1)));
             case "assigned" -> new Target(AssignmentAdvice.class, named("onAssignment").and(takesArguments(2)));
             case "polling" -> new Target(PollAdvice.class, named("poll").and(takesArguments(Duration.class)));

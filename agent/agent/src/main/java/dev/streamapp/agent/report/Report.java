@@ -5,6 +5,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.assignor.AssignorRounds;
+import dev.streamapp.agent.heartbeat.HeartbeatCap;
 import dev.streamapp.agent.instance.TaskTimes;
 import dev.streamapp.agent.kafka.Limitation;
 import java.util.UUID;
@@ -16,17 +17,16 @@ public final class Report {
     private final String podUid;
     private final String version;
     private final String incarnation = UUID.randomUUID().toString();
-    private final AnnouncementState announcementState;
-    private final AssignorRounds rounds;
-    private final TaskTimes taskTimes;
+    private final News news;
 
-    public Report(String podUid, AnnouncementState announcementState, AssignorRounds rounds, TaskTimes taskTimes) {
+    /** The parts that change between two probes. */
+    public record News(AnnouncementState announcementState, AssignorRounds rounds, TaskTimes taskTimes, HeartbeatCap heartbeatCap) { }
+
+    public Report(String podUid, News news) {
         this.podUid = podUid;
         String implementation = Report.class.getPackage().getImplementationVersion();
         this.version = implementation == null ? "unknown" : implementation;
-        this.announcementState = announcementState;
-        this.rounds = rounds;
-        this.taskTimes = taskTimes;
+        this.news = news;
     }
 
     /**
@@ -47,7 +47,11 @@ public final class Report {
         JsonObject report = new JsonObject();
         report.addProperty("version", 1);
         report.add("agent", agent);
-        report.add("announcement", announcementState.now().json());
+        report.add("announcement", news.announcementState().now().json());
+        JsonObject heartbeat = news.heartbeatCap().json();
+        if (heartbeat != null) {
+            report.add("heartbeat", heartbeat);
+        }
         report.add("instances", withNews(probe.instances(), askedAt));
         JsonArray limitations = new JsonArray();
         if (!complete) {
@@ -61,15 +65,25 @@ public final class Report {
         JsonArray all = new JsonArray();
         for (JsonElement element : instances) {
             JsonObject instance = element.getAsJsonObject().deepCopy();
-            JsonObject round = rounds.last(instance.get("applicationId").getAsString());
+            JsonObject round = news.rounds().last(instance.get("applicationId").getAsString());
             if (round != null && instance.has("assignor")) {
                 instance.getAsJsonObject("assignor").add("lastRound", round);
             }
             if (instance.has("clientId")) {
-                instance.add("taskTimes", taskTimes.json(instance.get("clientId").getAsString(), askedAt));
+                instance.add("taskTimes", news.taskTimes().json(instance.get("clientId").getAsString(), askedAt));
+            }
+            if (instance.get("protocol").getAsString().equals("streams")) {
+                addHeartbeat(instance);
             }
             all.add(instance);
         }
         return all;
+    }
+
+    private void addHeartbeat(JsonObject instance) {
+        String whyNot = news.heartbeatCap().whyNot();
+        if (instance.get("clientState").getAsString().equals("RUNNING") && !whyNot.isEmpty()) {
+            instance.getAsJsonArray("asides").add(new Limitation("heartbeatCap", whyNot, Limitation.Kind.Failed).json());
+        }
     }
 }

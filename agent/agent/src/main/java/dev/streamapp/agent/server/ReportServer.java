@@ -7,6 +7,8 @@ import com.sun.net.httpserver.HttpServer;
 import dev.streamapp.agent.announcement.Announcement;
 import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.heartbeat.CapRequest;
+import dev.streamapp.agent.heartbeat.HeartbeatCap;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.report.Health;
 import dev.streamapp.agent.report.Probe;
@@ -33,7 +35,8 @@ public final class ReportServer {
     private final HttpServer server;
 
     /** The parts of the agent that answer requests. */
-    public record Parts(TokenAuth tokenAuth, Prober prober, Report report, Instances instances, Health health, AnnouncementState announcementState) { }
+    public record Parts(TokenAuth tokenAuth, Prober prober, Report report, Instances instances, Health health, AnnouncementState announcementState,
+                        HeartbeatCap heartbeatCap) { }
 
     private record Answer(int status, JsonObject body) {
         static Answer error(int status, String sentence) {
@@ -87,6 +90,7 @@ public final class ReportServer {
         return switch (path) {
             case "/streamapp/v1/report" -> method.equals("GET") ? report() : Answer.error(405, "only GET");
             case "/streamapp/v1/leaving" -> method.equals("PUT") ? leaving(exchange) : Answer.error(405, "only PUT");
+            case "/streamapp/v1/heartbeat" -> method.equals("PUT") ? heartbeat(exchange) : Answer.error(405, "only PUT");
             case "/healthz" -> Answer.error(405, "only GET");
             default -> Answer.error(404, "no such resource");
         };
@@ -106,17 +110,13 @@ public final class ReportServer {
     }
 
     private Answer leaving(HttpExchange exchange) throws IOException {
-        if (Defaults.number(exchange.getRequestHeaders().getFirst("Content-Length"), 0) > MAX_BODY_BYTES) {
-            return Answer.error(413, "larger than 256 KiB");
-        }
-        byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES + 1);
-        executor.requestWasRead();
-        if (body.length > MAX_BODY_BYTES) {
+        Optional<String> body = body(exchange);
+        if (body.isEmpty()) {
             return Answer.error(413, "larger than 256 KiB");
         }
         Announcement announcement;
         try {
-            announcement = Announcement.parse(new String(body, StandardCharsets.UTF_8));
+            announcement = Announcement.parse(body.get());
         } catch (IllegalArgumentException e) {
             return Answer.error(400, e.getMessage());
         }
@@ -129,6 +129,29 @@ public final class ReportServer {
         Announcement.Epoch known = verdict == AnnouncementState.Verdict.TAKEN ? announcement.epoch() : parts.announcementState().highest();
         answer.body().add("epoch", known.json());
         return answer;
+    }
+
+    private Answer heartbeat(HttpExchange exchange) throws IOException {
+        Optional<String> body = body(exchange);
+        if (body.isEmpty()) {
+            return Answer.error(413, "larger than 256 KiB");
+        }
+        try {
+            parts.heartbeatCap().offer(CapRequest.parse(body.get()));
+        } catch (IllegalArgumentException e) {
+            return Answer.error(400, e.getMessage());
+        }
+        return new Answer(200, new JsonObject());
+    }
+
+    /** Returns the body, or empty if it is longer than allowed. */
+    private Optional<String> body(HttpExchange exchange) throws IOException {
+        if (Defaults.number(exchange.getRequestHeaders().getFirst("Content-Length"), 0) > MAX_BODY_BYTES) {
+            return Optional.empty();
+        }
+        byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES + 1);
+        executor.requestWasRead();
+        return body.length > MAX_BODY_BYTES ? Optional.empty() : Optional.of(new String(body, StandardCharsets.UTF_8));
     }
 
     private static void send(HttpExchange exchange, int status, String type, String body) throws IOException {

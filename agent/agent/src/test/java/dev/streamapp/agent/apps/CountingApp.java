@@ -19,7 +19,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 
 /**
  * Counts the records of the topic {@code input} by key in the store {@code counts}. Settings are the arguments, each {@code name=value}. It obeys the
- * words {@code start}, {@code close}, {@code close-within}, {@code clean}, {@code properties}, {@code second} on its standard input, answers each with a line, and ends at the end of it.
+ * words {@code start}, {@code close}, {@code close-within}, {@code clean}, {@code heartbeats}, {@code properties}, {@code second} on its standard input, answers each with a line, and ends at the end of it.
  */
 public final class CountingApp {
 
@@ -38,6 +38,7 @@ public final class CountingApp {
                 case "close" -> streams.close();
                 case "close-within" -> System.out.println("within " + streams.close(Duration.ofSeconds(20)));
                 case "clean" -> streams.cleanUp();
+                case "heartbeats" -> System.out.println("heartbeats " + heartbeats(streams));
                 case "properties" -> System.out.println("properties " + properties());
                 case "second" -> {
                     Properties other = properties(arguments);
@@ -52,6 +53,12 @@ public final class CountingApp {
             second.close();
         }
         streams.close();
+    }
+
+    /** Counts the heartbeats of all consumers so far. */
+    private static long heartbeats(KafkaStreams streams) {
+        return streams.metrics().values().stream().filter(metric -> metric.metricName().name().equals("heartbeat-total"))
+                .mapToLong(metric -> ((Double) metric.metricValue()).longValue()).sum();
     }
 
     /** Does with the system properties what applications do to show and keep them, and answers whether nothing was lost on the way. */
