@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-handover bench-departures bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-handover bench-departures bench-heartbeats bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -193,6 +193,11 @@ bench-departures: ## Measure how long users wait when a pod goes, by every way i
 	$(LAB) build
 	$(LAB) up --reuse
 	$(LAB) bench-departures --json bench-departures.json --markdown bench-departures.md
+
+bench-heartbeats: ## Measure how long a task of the streams protocol waits when its process leaves and comes back, with shorter heartbeats and without (Java 17; 10 minutes)
+	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=4.2.1 dependency:copy-dependencies
+	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
+	mvn --batch-mode --file agent/pom.xml -Dgroups=heartbeats verify
 
 bench-agent: ## Measure what the agent costs: start-up, memory, processor time with 100 tasks (5 minutes)
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies

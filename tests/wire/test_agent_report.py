@@ -97,6 +97,7 @@ def test_what_is_left_out_is_not_known() -> None:
     least = changed(
         {
             "announcement": {"state": "unknown"},
+            "heartbeat": ABSENT,
             "instances.0": {"applicationId": "wordcount", "clientState": "CREATED", "asides": []},
         }
     )

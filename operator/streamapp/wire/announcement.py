@@ -1,4 +1,4 @@
-"""Writes what agents are told: announcements (`agent/protocol/announcement.schema.json`) and heartbeat caps; reads the answers.
+"""Writes what agents are told: announcements and heartbeat caps (schemas in `agent/protocol`); reads their answers.
 
 Called by `streamapp.agents`.
 """

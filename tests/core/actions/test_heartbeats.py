@@ -75,7 +75,13 @@ def test_the_cap_ends_when_the_step_is_closed() -> None:
 
 
 def test_a_step_that_is_slow_does_not_cost_heartbeats_for_ever() -> None:
-    assert asked(decide(an_open_step(a_cap(), granted=601), POLICY)) == [NO_MORE]
+    assert asked(decide(an_open_step(a_cap(1), granted=599), POLICY)) == [ALL]
+    assert asked(decide(an_open_step(a_cap(1), granted=601), POLICY)) == []
+
+
+def test_a_cap_stays_until_it_expires_while_the_pod_that_was_taken_is_still_there() -> None:
+    restarting = a_case(a_cap(1), desired=3, record=None, workload={"pods": pods(p2=a_pod(2, terminating=True))})
+    assert asked(decide(restarting, POLICY)) == []
 
 
 def test_the_pass_that_takes_a_pod_asks_before_it_takes_it() -> None:

@@ -20,13 +20,14 @@ from streamapp.core.reasons import Reason
 _NO_TIME = timedelta(0)
 
 
-def cap_heartbeats(evidence: Evidence, reason: Reason, *, is_open: bool) -> CapHeartbeats | None:
+def cap_heartbeats(evidence: Evidence, reason: Reason, *, is_open: bool, is_settled: bool) -> CapHeartbeats | None:
     """Return what agents must be asked now; None if each has what it should have.
 
     Args:
         evidence: Of this pass.
         reason: Of the decision.
         is_open: Whether tasks are on their way, or will be after this plan.
+        is_settled: Whether none is. While neither is known, a cap is neither renewed nor ended, and expires.
     """
     timing = evidence.policy.timing
     if not evidence.policy.agent:
@@ -40,6 +41,8 @@ def cap_heartbeats(evidence: Evidence, reason: Reason, *, is_open: bool) -> CapH
     lasts = timing.heartbeat_cap_lasts
     if is_wanted:
         to = [ordinal for ordinal, time in left.items() if time < lasts / 2]
+    elif not is_settled:
+        return None
     else:
         to = [ordinal for ordinal, time in left.items() if time > _NO_TIME]
     if not to:

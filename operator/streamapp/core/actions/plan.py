@@ -210,7 +210,8 @@ class PlanBuilder(OfEvidence):
             or (progress is not None and progress.waits_for is not None and not progress.is_slow)
             or has_pods_on_their_way(self.evidence, is_converged=self.convergence.is_converged)
         )
-        asked = cap_heartbeats(self.evidence, self.outcome.reason, is_open=is_open)
+        is_settled = self.convergence.is_converged and progress is None
+        asked = cap_heartbeats(self.evidence, self.outcome.reason, is_open=is_open, is_settled=is_settled)
         return () if asked is None else (asked,)
 
     @property
