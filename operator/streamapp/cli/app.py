@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streamapp.cli import completion as shell_completion
+from streamapp.cli.app_conformance import conformance
 from streamapp.cli.app_migrate import migrate
 from streamapp.cli.model import amounts
 from streamapp.cli.options import (
@@ -470,6 +471,7 @@ def _despite(options: dict[str, Any]) -> frozenset[Check]:
 
 
 streamapp.add_command(migrate)
+streamapp.add_command(conformance)
 
 
 @streamapp.command(short_help="Write the completion script of a shell.")

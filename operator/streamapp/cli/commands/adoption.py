@@ -82,7 +82,27 @@ def adopt(target: Target, request: Request, output: Output) -> int:
 
 def disown(target: Target, request: Request, output: Output) -> int:
     """Take a StatefulSet from the operator; give the exit code."""
-    procedure = _Procedure(
+    return _run(target, request, output, _disowning(request))
+
+
+async def give_back(target: Target, name: str) -> tuple[int, tuple[str, ...]]:
+    """Disown without questions; give how many pods run on, and the names of those that restarted meanwhile.
+
+    Raises:
+        CliError: Something stands in the way, a write failed, or time has run out.
+    """
+    request = Request(name=name, dry_run=False, yes=True, despite=frozenset())
+    procedure = _disowning(request)
+    before = await _look(target, request, procedure)
+    refused = obstacles(procedure.findings(before), request.despite)
+    if refused:
+        raise _refusal(before, procedure, refused)
+    after, _ = await _proceed(target, request, procedure)
+    return len(after.pods), _restarted(before, after)
+
+
+def _disowning(request: Request) -> _Procedure:
+    return _Procedure(
         verb="disown",
         rights=workloads.TO_DISOWN,
         findings=disowning.findings,
@@ -92,7 +112,6 @@ def disown(target: Target, request: Request, output: Output) -> int:
         ),
         is_checked=lambda facts: facts.is_adopted and not is_going(facts.statefulset),
     )
-    return _run(target, request, output, procedure)
 
 
 def _run(target: Target, request: Request, output: Output, procedure: _Procedure) -> int:
@@ -226,8 +245,7 @@ def _show_dry_run(facts: Facts, found: Sequence[Finding], made: Json | None, out
 def _show_result(
     before: Facts, after: Facts, found: Sequence[Finding], count: int, procedure: _Procedure, output: Output
 ) -> None:
-    restarted = sorted(_runs(before).items() - _runs(after).items())
-    names = [name for name, _ in restarted]
+    names = list(_restarted(before, after))
     unrecorded = after.unrecorded_claims if procedure.verb == "adopt" else []
     if output is not Output.TABLE:
         document = {"namespace": before.namespace, "name": before.name, "dryRun": False, "writes": count}
@@ -244,6 +262,10 @@ def _show_result(
         console.show(
             Text(f"No process ID is on record yet for {', '.join(unrecorded)}: scale-downs are held until then.")
         )
+
+
+def _restarted(before: Facts, after: Facts) -> tuple[str, ...]:
+    return tuple(sorted(name for name, _ in _runs(before).items() - _runs(after).items()))
 
 
 def _runs(facts: Facts) -> dict[str, tuple[str, int]]:

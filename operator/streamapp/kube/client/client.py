@@ -319,6 +319,13 @@ class KubeClient:
         options |= {"propagationPolicy": "Orphan"} if orphan else {}
         await self._ask("DELETE", kind, kind.path(namespace, name), body=options, last_check=last_check)
 
+    async def end_pod(self, pod: Json, *, grace_seconds: int) -> None:
+        """Delete exactly this version of a pod, with so much grace in place of its own."""
+        metadata = pod["metadata"]
+        preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+        options = {"preconditions": preconditions, "gracePeriodSeconds": grace_seconds}
+        await self._ask("DELETE", PODS, PODS.path(metadata["namespace"], metadata["name"]), body=options)
+
     async def _ask(
         self,
         method: str,

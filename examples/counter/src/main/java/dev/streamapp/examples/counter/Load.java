@@ -1,8 +1,10 @@
 package dev.streamapp.examples.counter;
 
 import dev.streamapp.examples.counter.load.PreloadCommand;
+import dev.streamapp.examples.counter.load.RemoveCommand;
 import dev.streamapp.examples.counter.load.SteadyCommand;
 import dev.streamapp.examples.counter.load.TopicsCommand;
+import dev.streamapp.examples.counter.load.WaitsCommand;
 import dev.streamapp.examples.counter.settings.Durations;
 import java.time.Duration;
 import picocli.CommandLine;
@@ -15,11 +17,17 @@ import picocli.CommandLine.Command;
  */
 @Command(
         name = "load",
-        description = "Creates the counter's topics and fills them.",
+        description = "Creates the counter's topics, fills them, measures the application, and removes the topics.",
         mixinStandardHelpOptions = true,
         version = "counter 0.1.0",
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {TopicsCommand.class, PreloadCommand.class, SteadyCommand.class})
+        subcommands = {
+            TopicsCommand.class,
+            PreloadCommand.class,
+            SteadyCommand.class,
+            WaitsCommand.class,
+            RemoveCommand.class
+        })
 public final class Load {
     private Load() {}
 

@@ -5,13 +5,15 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
+import java.util.function.Predicate;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.common.errors.GroupIdNotFoundException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
-/** Reads and creates topics. No other class of the load uses the admin client. */
+/** Reads, creates and deletes topics. No other class of the load uses the admin client. */
 public final class Topics implements AutoCloseable {
     /** How long a topic that was just created may take until a broker shows it. */
     private static final Duration VISIBLE_WITHIN = Duration.ofSeconds(30);
@@ -56,6 +58,28 @@ public final class Topics implements AutoCloseable {
                 return false;
             }
             throw failure("topic " + wanted.name() + " cannot be created", e.getCause());
+        }
+    }
+
+    /** Delete the topics whose names are wanted; give the names of those that were there. */
+    public List<String> remove(Predicate<String> wanted) throws LoadException, InterruptedException {
+        try {
+            List<String> names = admin.listTopics().names().get().stream().filter(wanted).sorted().toList();
+            admin.deleteTopics(names).all().get();
+            return names;
+        } catch (ExecutionException e) {
+            throw failure("topics cannot be deleted", e.getCause());
+        }
+    }
+
+    /** Delete a group without members; one that is not there is fine. */
+    public void removeGroup(String group) throws LoadException, InterruptedException {
+        try {
+            admin.deleteConsumerGroups(List.of(group)).all().get();
+        } catch (ExecutionException e) {
+            if (!(e.getCause() instanceof GroupIdNotFoundException)) {
+                throw failure("group " + group + " cannot be deleted", e.getCause());
+            }
         }
     }
 
