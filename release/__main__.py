@@ -11,7 +11,7 @@ from lab.build.chart_tools import build_helm
 from lab.errors import LabError
 from lab.settings import REPOSITORY, Settings
 from lab.terminal import results, show_error
-from release import fresh_root, signing
+from release import definition, fresh_root, signing
 from release.build import build
 from release.signing import Keys
 
@@ -63,6 +63,23 @@ def sign_command(folder: Path, key: Path, openpgp_key: Path) -> None:
 def verify_command(folder: Path, key: Path, openpgp_key: Path) -> None:
     """Check the release in FOLDER in a fresh root file system, which has only it, the keys and the checker."""
     sys.exit(fresh_root.verify(folder, key, openpgp_key, Settings.from_environment()))
+
+
+@release.command("check-definition")
+@click.option("--since", metavar="REVISION", help="Compare with this commit or tag. Default: the last release.")
+def check_definition_command(since: str | None) -> None:
+    """Refuse a definition that prunes or tightens without a line in a Breaking section of the changelog."""
+    old = definition.read(REPOSITORY / definition.BASELINE) if since is None else definition.read_at(REPOSITORY, since)
+    found = definition.changes(old, definition.read(REPOSITORY / definition.DEFINITION))
+    for change in found:
+        results.print(str(change), markup=False, highlight=False)
+    left = definition.unnamed(found, (REPOSITORY / "CHANGELOG.md").read_text())
+    if left:
+        raise LabError(
+            f"{definition.DEFINITION}: takes something from users",
+            "; ".join(map(str, left)),
+            "keep it as it was, or name the path in backticks under `### Breaking` of CHANGELOG.md",
+        )
 
 
 def _show(folder: Path, title: str) -> None:
