@@ -20,7 +20,7 @@ from streamapp.cli.conformance.manifests import Setup
 from streamapp.cli.conformance.waits import Wait, read_waits, worst_seconds
 from tests.brokers.secured import ANSWER_SECONDS, Cluster
 
-pytestmark = [pytest.mark.brokers, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.brokers, pytest.mark.timeout(400)]
 
 MAIN = "dev.streamapp.examples.counter"
 DOWN_SECONDS = 4.0

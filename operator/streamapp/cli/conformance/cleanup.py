@@ -10,12 +10,11 @@ from typing import Any
 
 from streamapp.api.names import selector_of
 from streamapp.cli.conformance.manifests import RUN_LABEL, remove_pod
-from streamapp.cli.conformance.trial import CLAIM, OWN_KINDS, Trial
+from streamapp.cli.conformance.trial import CLAIM, OWN_KINDS, TRIES, Trial
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError
 from streamapp.kube.client.kinds import CLAIMS, PODS, Kind
 
 GONE_WITHIN = timedelta(minutes=2)
-TRIES = 5
 GRACE_SECONDS = 5
 """These pods are not measured any more."""
 

@@ -19,7 +19,7 @@ from streamapp.cli.conformance.waits import Wait, read_waits
 from streamapp.cli.errors import CliError
 from streamapp.cli.text import durations
 from streamapp.kube.client.client import KubeClient
-from streamapp.kube.client.errors import KubeError, UnavailableError
+from streamapp.kube.client.errors import ConflictError, KubeError, UnavailableError
 from streamapp.kube.client.kinds import (
     ACCESS_REVIEWS,
     BUDGETS,
@@ -32,6 +32,8 @@ from streamapp.kube.client.kinds import (
 )
 
 LOOK_SECONDS = 0.5
+TRIES = 5
+"""Of a write to an object that its other writers change."""
 LOG_LINES = 5_000
 """Of the meter, at one line a second: more than an hour."""
 CALM_MS = 2_000
@@ -174,9 +176,16 @@ class Trial:
     async def kill(self, ordinal: int) -> None:
         """Delete a pod of the application, with so little grace that it cannot leave the group."""
         name = f"{self.setup.name}-{ordinal}"
-        pod = await self.client.get(PODS, self.setup.namespace, name)
         self.say(f"kills pod {name}")
-        await self.client.end_pod(pod, grace_seconds=KILL_SECONDS)
+        for left in reversed(range(TRIES)):
+            pod = await self.client.get(PODS, self.setup.namespace, name)
+            try:
+                await self.client.end_pod(pod, grace_seconds=KILL_SECONDS)
+            except ConflictError:
+                if not left:
+                    raise
+                continue
+            return
 
     async def identity(self, ordinal: int) -> Identity | None:
         """One ordinal as it is now; None if its pod or its claim is not there."""
