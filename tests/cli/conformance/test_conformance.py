@@ -1,5 +1,6 @@
 """`kubectl streamapp conformance`: each row where it holds and where it does not, and the end of each run."""
 
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import pytest
 
 from streamapp.cli.commands import conformance as command
-from streamapp.cli.conformance import procedure, trial
+from streamapp.cli.conformance import trial
+from streamapp.cli.conformance.rows import Question
 from streamapp.cli.errors import CliError
 from tests.cli.cluster import NAMESPACE, Cluster
 from tests.cli.conformance.world import World
@@ -16,7 +18,7 @@ from tests.cli.operator_there import OperatorThere
 
 RUN = "abc123"
 NAME = f"conformance-{RUN}"
-ALL = [question.value for question in procedure.Question]
+ALL = [question.value for question in Question]
 
 Conform = Callable[..., Ran]
 
@@ -34,7 +36,7 @@ def world(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> World:
 
     monkeypatch.setattr(trial, "pause", made.tick)
     monkeypatch.setattr(time, "monotonic", lambda: made.seconds)
-    monkeypatch.setattr(command.secrets, "token_hex", lambda _: RUN)
+    monkeypatch.setattr(secrets, "token_hex", lambda _: RUN)
     monkeypatch.setattr(command, "give_back", given_back)
     return made
 

@@ -8,6 +8,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.function.Predicate;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.common.errors.GroupIdNotFoundException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.errors.TopicExistsException;
@@ -72,9 +73,14 @@ public final class Topics implements AutoCloseable {
         }
     }
 
-    /** Delete a group without members; one that is not there is fine. */
+    /** Delete a group with the members that its stopped application left; one that is not there is fine. */
     public void removeGroup(String group) throws LoadException, InterruptedException {
         try {
+            var description = admin.describeConsumerGroups(List.of(group)).describedGroups().get(group).get();
+            if (!description.members().isEmpty()) {
+                var all = new RemoveMembersFromConsumerGroupOptions();
+                admin.removeMembersFromConsumerGroup(group, all).all().get();
+            }
             admin.deleteConsumerGroups(List.of(group)).all().get();
         } catch (ExecutionException e) {
             if (!(e.getCause() instanceof GroupIdNotFoundException)) {
