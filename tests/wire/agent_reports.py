@@ -82,6 +82,7 @@ FULL: Json = {
             "defaultsGiven": [{"name": "task.assignor.class", "value": "ours"}],
             "stateBytes": 200_000_000,
             "freeBytes": 1_000_000_000,
+            "fileSystem": "9f6f0a5e-boot:64769",
             "taskTimes": [
                 {"id": "0_1", "startedAgoMillis": 60000},
                 {"id": "0_2", "startedAgoMillis": 90000, "stoppedAgoMillis": 1500},
@@ -187,6 +188,7 @@ def instances(application_ids: st.SearchStrategy[str]) -> st.SearchStrategy[Json
             "defaultsGiven": st.lists(some({"name": TEXTS, "value": TEXTS}, {}), max_size=2),
             "stateBytes": COUNTS,
             "freeBytes": COUNTS,
+            "fileSystem": TEXTS,
             "taskTimes": st.lists(
                 some({"id": st.just("0_1")}, {"startedAgoMillis": MILLIS, "stoppedAgoMillis": MILLIS}), max_size=2
             ),

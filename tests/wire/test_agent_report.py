@@ -80,6 +80,7 @@ EVERYTHING = ReadReport(
         state_bytes=200_000_000,
         free_bytes=1_000_000_000,
         heartbeat_cap=HeartbeatCap(interval=timedelta(milliseconds=300), expires_in=timedelta(seconds=41)),
+        file_system="9f6f0a5e-boot:64769",
         task_times=(
             TaskTimes(TaskId(0, 1), ASKED_AT - timedelta(minutes=1), None),
             TaskTimes(TaskId(0, 2), ASKED_AT - timedelta(seconds=90), ASKED_AT - timedelta(seconds=1.5)),

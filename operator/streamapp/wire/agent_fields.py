@@ -232,6 +232,7 @@ class InstanceFields(_Fields):
     defaults_given: Maybe[Bounded[DefaultFields]] = None
     state_bytes: Maybe[Count] = None
     free_bytes: Maybe[Count] = None
+    file_system: Maybe[str] = None
     topology: Maybe[Annotated[str, Field(max_length=_LONGEST_TOPOLOGY)]] = None
     tasks: Maybe[Annotated[list[TaskFields], Field(max_length=MOST_TASKS)]] = None
     task_times: Maybe[Annotated[list[TaskTimesFields], Field(max_length=MOST_TASKS)]] = None

@@ -130,6 +130,7 @@ def _report(fields: ReportFields, instance: InstanceFields, where: str, expected
         state_bytes=instance.state_bytes,
         free_bytes=instance.free_bytes,
         heartbeat_cap=_cap(fields.heartbeat),
+        file_system=instance.file_system or None,
         task_times=tuple(_times(one, f"{where}.taskTimes", expected.asked_at) for one in instance.task_times or ()),
     )
 

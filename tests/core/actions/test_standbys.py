@@ -21,7 +21,7 @@ from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, Scaling
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import UNSCHEDULABLE, Budget, NodeDrain
 from streamapp.core.reasons import Reason
-from tests.builders import a_capture, a_hold, a_pod, a_snapshot, a_step, ago, pods
+from tests.builders import a_capture, a_hold, a_pod, a_snapshot, a_step, ago, pods, told
 from tests.support import example
 from tests.support.streams import streams_group, streams_reading
 
@@ -191,6 +191,12 @@ def test_a_value_of_another_hand_stays(setting: StandbySetting) -> None:
 def test_nothing_is_raised_where_it_cannot_be_or_must_not(changes: dict[str, Any]) -> None:
     decision = decide(a_case(**changes), POLICY)
     assert (written(decision), on_record(decision)) == ([], None)
+
+
+def test_the_hold_names_the_volume_that_has_no_room_for_standbys() -> None:
+    decision = decide(a_case(agents={"free_bytes": 10}), POLICY)
+    assert told(decision) == ("Hold", "NoRoomForLearners")
+    assert decision.detail.startswith("ordinal 0: 0 MB are needed, 0 MB are free")
 
 
 def test_nothing_is_raised_unless_learners_on_demand_are_demanded() -> None:

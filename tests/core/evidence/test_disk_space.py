@@ -6,7 +6,7 @@ import pytest
 
 from streamapp.core.actions.decision import Announce
 from streamapp.core.decide import decide
-from streamapp.core.evidence.disk_space import Room, RoomUnknown, room_for_learners
+from streamapp.core.evidence.disk_space import Room, RoomUnknown, room_for_learners, room_for_standbys
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import Member
 from streamapp.core.facts.ids import Ordinal
@@ -26,15 +26,89 @@ def reports(state: int | None, free: int | None, members: tuple[Member, ...] = B
     return {one.ordinal: one for one in found}
 
 
-def test_what_leaves_is_needed_and_what_stays_has_room() -> None:
-    assert room_for_learners(reports(100, 60), {Ordinal(2)}, example.task_set()) == Room(100, 120)
-    assert room_for_learners(reports(100, 60), {Ordinal(1), Ordinal(2)}, example.task_set()) == Room(200, 60)
+def pods(*ordinals: int) -> tuple[Ordinal, ...]:
+    return tuple(map(Ordinal, ordinals))
+
+
+def test_each_volume_must_have_room_for_its_share_of_what_leaves() -> None:
+    assert room_for_learners(reports(100, 60), {Ordinal(2)}, example.task_set()) == Room(50, 60, pods(0))
+    assert room_for_learners(reports(100, 60), {Ordinal(1), Ordinal(2)}, example.task_set()) == Room(200, 60, pods(0))
 
 
 def test_what_has_been_learned_already_is_not_needed_again() -> None:
     members = (example.member(0, active=(0, 1), standby=(4,)), *BARE[1:])
-    assert room_for_learners(reports(100, 60, members), {Ordinal(2)}, example.task_set()) == Room(50, 120)
-    assert room_for_learners(reports(100, 60, members), {Ordinal(2)}, TopologyUnknown("?")) == Room(50, 120)
+    assert room_for_learners(reports(100, 60, members), {Ordinal(2)}, example.task_set()) == Room(50, 60, pods(0))
+    assert room_for_learners(reports(100, 60, members), {Ordinal(2)}, TopologyUnknown("?")) == Room(50, 60, pods(0))
+
+
+GIGA = 1_000_000_000
+
+
+def disks(*free: int, file_systems: tuple[str | None, ...] = ()) -> dict[Ordinal, AgentReport]:
+    """Pod 3 leaves with three tasks of 10 GB; the others have none, and so many GB free."""
+    group = tuple(example.member(ordinal) for ordinal in range(3))
+    names = file_systems or (None,) * len(free)
+    found = [
+        example.report(one, state_bytes=0, free_bytes=each * GIGA, file_system=name)
+        for one, each, name in zip(group, free, names, strict=True)
+    ]
+    leaves = example.report(example.member(3, active=(0, 1, 2)), state_bytes=30 * GIGA, free_bytes=0)
+    return {one.ordinal: one for one in (*found, leaves)}
+
+
+def room(found: dict[Ordinal, AgentReport]) -> Room:
+    judged = room_for_learners(found, {Ordinal(3)}, example.task_set())
+    assert isinstance(judged, Room)
+    return judged
+
+
+def test_space_on_one_volume_is_no_space_on_another() -> None:
+    judged = room(disks(5, 5, 90))
+    assert (judged, judged.is_enough) == (Room(10 * GIGA, 5 * GIGA, pods(0)), False)
+    assert str(judged) == "ordinal 0: 10000 MB are needed, 5000 MB are free"
+    assert room(disks(11, 11, 90)).is_enough
+    assert not room(disks(11, 10, 90)).is_enough
+
+
+def test_volumes_of_one_disk_have_its_space_once() -> None:
+    """As each agent reports all that is free on the disk."""
+    one_disk = ("node:1", "node:1", "node:2")
+    judged = room(disks(15, 15, 90, file_systems=one_disk))
+    assert (judged, judged.is_enough) == (Room(20 * GIGA, 15 * GIGA, pods(0, 1)), False)
+    assert str(judged) == "ordinals 0, 1 together, on one disk: 20000 MB are needed, 15000 MB are free"
+    assert room(disks(22, 22, 11, file_systems=one_disk)).is_enough
+    assert room(disks(15, 15, 90)).is_enough
+    assert room(disks(33, 33, 33, file_systems=("node:1",) * 3)).needed == 30 * GIGA
+
+
+def test_a_pod_that_has_fewer_tasks_than_others_can_get_more_of_those_that_leave() -> None:
+    full = [example.report(example.member(0, active=(0, 1, 2)), state_bytes=0, free_bytes=90 * GIGA)]
+    full += [example.report(example.member(1), state_bytes=0, free_bytes=15 * GIGA)]
+    full += [example.report(example.member(2, active=(4, 5)), state_bytes=20 * GIGA, free_bytes=0)]
+    judged = room_for_learners({one.ordinal: one for one in full}, {Ordinal(2)}, example.task_set())
+    assert judged == Room(20 * GIGA, 15 * GIGA, pods(1))
+
+
+@pytest.mark.parametrize(
+    ("free", "names", "expected"),
+    [
+        ((5, 5, 5), (None,) * 3, Room(40 * GIGA, 5 * GIGA, pods(0))),
+        ((45, 45, 90), ("node:1", "node:1", "node:2"), Room(80 * GIGA, 45 * GIGA, pods(0, 1))),
+        ((90, 5, 90), (None,) * 3, Room(40 * GIGA, 5 * GIGA, pods(1))),
+    ],
+    ids=["each its own", "two on one disk", "one is small"],
+)
+def test_standbys_are_judged_by_volume_too(
+    free: tuple[int, ...], names: tuple[str | None, ...], expected: Room
+) -> None:
+    """Three pods with two tasks of 10 GB each: with a standby of each, two pods would have six copies each."""
+    found = {
+        Ordinal(ordinal): example.report(
+            one, state_bytes=20 * GIGA, free_bytes=free[ordinal] * GIGA, file_system=names[ordinal]
+        )
+        for ordinal, one in enumerate(BARE)
+    }
+    assert room_for_standbys(found, example.task_set(), 1) == expected
 
 
 @pytest.mark.parametrize(("state", "free", "ordinal"), [(None, 1, 2), (1, None, 0)])

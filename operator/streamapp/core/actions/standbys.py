@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from streamapp.core.actions.decision import BranchResult, Event, SetStandbys
 from streamapp.core.actions.rollout import Restart
-from streamapp.core.evidence.disk_space import RoomUnknown, room_for_standbys
+from streamapp.core.evidence.disk_space import Room, RoomUnknown, room_for_standbys
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import streams_group
 from streamapp.core.evidence.refusal import Refusal
@@ -52,12 +52,15 @@ class StandbysNow:
 
 
 def or_waits_for_place(evidence: Evidence, refusal: Refusal) -> Refusal:
-    """The refusal; or that the cluster's budget is used, if another standby of each task would be asked for now."""
+    """The refusal; or what keeps another standby of each task, if one would be asked for now: no disk, or no place."""
     setting, place = _setting(evidence), evidence.snapshot.place
     is_first = refusal.reason in _HELPED and _on_record(evidence) is None
-    if place.is_free or not is_first or setting is None or evidence.policy.source is not LearnerSource.ON_DEMAND:
+    if not is_first or setting is None or evidence.policy.source is not LearnerSource.ON_DEMAND:
         return refusal
-    return budget_used(evidence) if _can_rise(evidence, setting) else refusal
+    room = _room(evidence, setting) if _is_allowed(evidence, setting) else None
+    if isinstance(room, Room) and not room.is_enough:
+        return Refusal(Reason.NoRoomForLearners, str(room), refusal.waits, needs_rebalance=False)
+    return budget_used(evidence) if not place.is_free and _can_rise(evidence, setting) else refusal
 
 
 def unchanged(evidence: Evidence) -> StandbysNow:
@@ -149,12 +152,20 @@ def _missing(evidence: Evidence, wanted: Wanted) -> Refusal | None:
 
 
 def _can_rise(evidence: Evidence, setting: StandbySetting) -> bool:
-    """One more standby of each task is allowed, and every volume has room for its share of all of them."""
-    statefulset = evidence.snapshot.workload.statefulset
-    if setting.replicas >= MOST or statefulset is None or statefulset.replicas <= setting.replicas + 1:
+    """One more standby of each task is allowed, and every disk has room for its share of all of them."""
+    if not _is_allowed(evidence, setting):
         return False
-    room = room_for_standbys(evidence.fresh_reports, evidence.snapshot.task_set, setting.replicas + 1)
+    room = _room(evidence, setting)
     return not isinstance(room, RoomUnknown) and room.is_enough
+
+
+def _is_allowed(evidence: Evidence, setting: StandbySetting) -> bool:
+    statefulset = evidence.snapshot.workload.statefulset
+    return setting.replicas < MOST and statefulset is not None and statefulset.replicas > setting.replicas + 1
+
+
+def _room(evidence: Evidence, setting: StandbySetting) -> Room | RoomUnknown:
+    return room_for_standbys(evidence.fresh_reports, evidence.snapshot.task_set, setting.replicas + 1)
 
 
 def _on_record(evidence: Evidence) -> RaisedStandbys | None:

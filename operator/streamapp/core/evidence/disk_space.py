@@ -1,6 +1,7 @@
 """Have the volumes of the pods that stay room for the learners of those that leave?
 
-An estimate: a task takes its share of what the leaving pod's state takes. Where an agent does not tell, nothing is
+An estimate: a task takes its share of what the leaving pod's state takes. Each disk is judged by itself: assignors know
+none, and free bytes of one volume are of no use to a pod with another. Where an agent does not tell, nothing is
 checked, and a warning says so; a hold is never kept by what nobody knows. Called by `announcement`, `drain_gates` and
 `decide`.
 """
@@ -8,6 +9,7 @@ checked, and a warning says so; a hold is never kept by what nobody knows. Calle
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from streamapp.core.evidence.refusal import first_few
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
@@ -18,11 +20,13 @@ SPARE = 10
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What learners will take, and what there is."""
+    """What copies will take on one disk, and what there is: the tightest of all that were judged."""
 
     needed: int
     """Bytes."""
     free: int
+    ordinals: tuple[Ordinal, ...]
+    """The pods whose volumes lie on this disk."""
 
     @property
     def is_enough(self) -> bool:
@@ -31,7 +35,9 @@ class Room:
 
     def __str__(self) -> str:
         """For people, in megabytes."""
-        return f"{self.needed // 1_000_000} MB are needed, {self.free // 1_000_000} MB are free"
+        pods = f"ordinal{'s' if len(self.ordinals) > 1 else ''} {first_few(self.ordinals)}"
+        shared = " together, on one disk" if len(self.ordinals) > 1 else ""
+        return f"{pods}{shared}: {self.needed // 1_000_000} MB are needed, {self.free // 1_000_000} MB are free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,33 +50,33 @@ class RoomUnknown:
 def room_for_learners(
     reports: Mapping[Ordinal, AgentReport], leaving: Collection[Ordinal], task_set: TaskSet | TopologyUnknown
 ) -> Room | RoomUnknown:
-    """What is needed for all tasks that have no copy yet on a pod that stays.
+    """Judge the disk that has the least room for its share of the tasks that have no copy yet on a pod that stays.
+
+    Assignors spread tasks by their number and know no disks, so each volume must have room for an even share of the
+    largest of these tasks.
 
     Args:
         reports: The newest of every pod.
         leaving: Who leaves.
         task_set: Which tasks have state; where that is unknown all are taken to have some.
     """
-    needed, free = 0.0, 0
-    staying = [report for ordinal, report in reports.items() if ordinal not in leaving]
-    copied = {task.id for report in staying for task in report.tasks or ()}
+    staying = {ordinal: report for ordinal, report in reports.items() if ordinal not in leaving}
+    copied = {task.id for report in staying.values() for task in report.tasks or ()}
+    moving, size = 0, 0.0
     for report in (reports[ordinal] for ordinal in sorted(leaving) if ordinal in reports):
-        active = {task.id for task in report.tasks or () if task.is_active and _has_state(task.id, task_set)}
         held = {task.id for task in report.tasks or () if _has_state(task.id, task_set)}
-        if active - copied and report.state_bytes is None:
+        uncopied = {task.id for task in report.tasks or () if task.is_active and task.id in held} - copied
+        if uncopied and report.state_bytes is None:
             return RoomUnknown(report.ordinal)
-        needed += (report.state_bytes or 0) * len(active - copied) / max(1, len(held))
-    for report in staying:
-        if report.free_bytes is None:
-            return RoomUnknown(report.ordinal)
-        free += report.free_bytes
-    return Room(round(needed), free)
+        moving += len(uncopied)
+        size = max(size, (report.state_bytes or 0) / len(held)) if uncopied else size
+    return _tightest(staying, _shares(staying, moving, task_set), size, most=moving)
 
 
 def room_for_standbys(
     reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | TopologyUnknown, standbys: int
 ) -> Room | RoomUnknown:
-    """What the tightest volume needs if each task has so many standbys, when one pod has left; and what it has.
+    """Judge the tightest disk for so many standbys of each task, when one pod has left.
 
     Brokers spread copies by their number alone, so each volume must have room for an even share of all of them.
 
@@ -81,18 +87,54 @@ def room_for_standbys(
     """
     if isinstance(task_set, TopologyUnknown) or len(reports) < 2:
         return RoomUnknown(min(reports, default=Ordinal(0)))
-    share = -(-len(task_set.stateful) * (1 + standbys) // (len(reports) - 1))
-    held = {ordinal: sum(_has_state(task.id, task_set) for task in one.tasks or ()) for ordinal, one in reports.items()}
+    copies = len(task_set.stateful) * (1 + standbys)
+    share = -(-copies // (len(reports) - 1))
+    held = _held(reports, task_set)
     sizes = []
     for ordinal, report in sorted(reports.items()):
-        if report.state_bytes is None or report.free_bytes is None:
+        if report.state_bytes is None:
             return RoomUnknown(ordinal)
         sizes.append(report.state_bytes / max(1, held[ordinal]))
+    shares = {ordinal: max(0, share - held[ordinal]) for ordinal in reports}
+    return _tightest(reports, shares, max(sizes), most=copies)
+
+
+def _shares(
+    staying: Mapping[Ordinal, AgentReport], moving: int, task_set: TaskSet | TopologyUnknown
+) -> Mapping[Ordinal, int]:
+    """How many tasks may come to each pod at most, whether an assignor spreads these tasks or all tasks evenly."""
+    held = _held(staying, task_set)
+    even = -(-moving // max(1, len(staying)))
+    level = -(-(sum(held.values()) + moving) // max(1, len(staying)))
+    return {ordinal: min(moving, max(even, level - held[ordinal])) for ordinal in staying}
+
+
+def _held(reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | TopologyUnknown) -> Mapping[Ordinal, int]:
+    return {ordinal: sum(_has_state(task.id, task_set) for task in one.tasks or ()) for ordinal, one in reports.items()}
+
+
+def _tightest(
+    reports: Mapping[Ordinal, AgentReport], shares: Mapping[Ordinal, int], size: float, *, most: int
+) -> Room | RoomUnknown:
+    """The disk with the least space beside its need. Volumes of one disk have its free bytes once, and all shares."""
+    disks: dict[str | Ordinal, list[AgentReport]] = {}
+    for ordinal, report in sorted(reports.items()):
+        if report.free_bytes is None:
+            return RoomUnknown(ordinal)
+        disks.setdefault(report.file_system or ordinal, []).append(report)
     rooms = [
-        Room(round(max(0, share - held[ordinal]) * max(sizes)), report.free_bytes or 0)
-        for ordinal, report in reports.items()
+        Room(
+            needed=round(min(most, sum(shares[one.ordinal] for one in pods)) * size),
+            free=min(one.free_bytes or 0 for one in pods),
+            ordinals=tuple(one.ordinal for one in pods),
+        )
+        for pods in disks.values()
     ]
-    return min(rooms, key=lambda room: room.free - room.needed)
+    return min(rooms, key=_left, default=Room(round(most * size), 0, ()))
+
+
+def _left(room: Room) -> int:
+    return room.free * 100 - room.needed * (100 + SPARE)
 
 
 def _has_state(task: TaskId, task_set: TaskSet | TopologyUnknown) -> bool:

@@ -169,6 +169,8 @@ class AgentReport:
     """What is free on that volume."""
     heartbeat_cap: HeartbeatCap | None = None
     """None: the agent cannot cap the interval, or it is an older agent."""
+    file_system: str | None = None
+    """Names the disk that the volume lies on: volumes with the same name share their free bytes. None: not known."""
     task_times: tuple["TaskTimes", ...] = ()
     """Of active tasks, also of those that the instance has no more; empty if the agent does not report times."""
 

@@ -23,13 +23,14 @@ public final class StateDirectory {
 
     private static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(30);
     private static final int MAX_FILES = 100_000;
+    private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
     private static final Pattern TASK = Pattern.compile("\\d+_\\d+");
 
     private final Path directory;
     private long measuredAt;
     private Size size;
 
-    private record Size(long taken, long free) {}
+    private record Size(long taken, long free, String fileSystem) {}
 
     /** Takes the directory of one application below {@code state.dir}. It reads nothing yet. */
     public StateDirectory(Path directory) {
@@ -53,7 +54,7 @@ public final class StateDirectory {
         }
     }
 
-    /** Adds {@code stateBytes} and {@code freeBytes} if they are known. */
+    /** Adds {@code stateBytes}, {@code freeBytes} and {@code fileSystem} if they are known. */
     public synchronized void addTo(JsonObject json) {
         long now = System.nanoTime();
         if (size == null || now - measuredAt >= INTERVAL_NANOS) {
@@ -63,6 +64,18 @@ public final class StateDirectory {
         if (size != null) {
             json.addProperty("stateBytes", size.taken());
             json.addProperty("freeBytes", size.free());
+            if (size.fileSystem() != null) {
+                json.addProperty("fileSystem", size.fileSystem());
+            }
+        }
+    }
+
+    /** Returns the kernel's boot ID and the device number, which only volumes of one disk on one node share; null without Linux. */
+    private String fileSystem() {
+        try {
+            return Files.readString(BOOT_ID).strip() + ":" + Files.getAttribute(directory, "unix:dev");
+        } catch (IOException | UnsupportedOperationException | IllegalArgumentException | SecurityException e) {
+            return null;
         }
     }
 
@@ -92,7 +105,7 @@ public final class StateDirectory {
                     return FileVisitResult.CONTINUE;
                 }
             });
-            return files.sum() > MAX_FILES ? null : new Size(bytes.sum(), Files.getFileStore(directory).getUsableSpace());
+            return files.sum() > MAX_FILES ? null : new Size(bytes.sum(), Files.getFileStore(directory).getUsableSpace(), fileSystem());
         } catch (IOException | SecurityException e) {
             return null;
         }

@@ -2,6 +2,8 @@ package dev.streamapp.agent.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
 import java.io.IOException;
@@ -21,6 +23,15 @@ class StateDirectoryTest {
         assertEquals(70_060, json.get("stateBytes").getAsLong());
         long free = Files.getFileStore(folder).getUsableSpace();
         assertEquals(free, json.get("freeBytes").getAsLong(), free * 0.05);
+    }
+
+    @Test
+    void foldersOfOneDiskNameOneFileSystem(@TempDir Path folder) throws IOException {
+        Path other = Path.of("/proc/self");
+        String name = said(new StateDirectory(Files.createDirectory(folder.resolve("a")))).get("fileSystem").getAsString();
+        assertEquals(name, said(new StateDirectory(Files.createDirectory(folder.resolve("b")))).get("fileSystem").getAsString());
+        assertTrue(name.endsWith(":" + Files.getAttribute(folder, "unix:dev")), name);
+        assertNotEquals(Files.getAttribute(other, "unix:dev"), Files.getAttribute(folder, "unix:dev"));
     }
 
     @Test
