@@ -169,3 +169,49 @@ def test_a_template_that_makes_the_streamapp_invalid_is_refused(
     ran = migrate("--patch", str(file))
     assert (ran.code, running.cluster.written, asked) == (1, [], [])
     assert "no pod could be made of it" in one_line(ran.err)
+
+
+APP = "containers: [{name: app, volumeMounts: [{name: tmp, mountPath: %s}]}], volumes: [{name: tmp, emptyDir: {}}]"
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("spec: {containers: [{name: ap, env: [{name: A, value: b}]}]}", "containers ap is new and has no image"),
+        ("spec: {initContainers: [{name: first}]}", "initContainers first is new and has no image"),
+        (
+            "spec: {containers: [{name: app, $patch: delete}]}",
+            "the application's container would be sidecar, and is app",
+        ),
+        ("spec: {volumes: [{name: state, emptyDir: {}}]}", "must not have one called state"),
+        ("metadata: {labels: {streamapp.dev/app: other}}", "which is the StreamApp's name"),
+        ("spec: {%s}" % (APP % "/state"), "must not mount tmp at /state"),
+        ("spec: {%s}" % (APP % "/state/streams/"), "tmp at /state/streams would hide state on the volume at /state"),
+        ("spec: {%s}" % (APP % "/"), "tmp at / would hide state on the volume at /state"),
+        ("{}", "no change of the template is given"),
+        ("spec: {containers: []}", "no change of the template is given"),
+    ],
+)
+def test_a_patch_that_no_pod_could_start_with_or_that_takes_its_state_stops_no_pod(
+    world: World, migrate: Migrate, tmp_path: Path, change: str, fault: str
+) -> None:
+    """Also for a user who may not create Pods, of whom the API server says nothing about the new template."""
+    world.begin(spec__state=a_state("Retain"))
+    no_pod_of(world, lambda _: True, 403)
+    file = tmp_path / "patch.yaml"
+    file.write_text(f"spec: {{template: {{{change}}}}}" if change != "{}" else "spec: {template: {}}")
+    ran = migrate("--patch", str(file))
+    assert (ran.code, world.cluster.written, world.record, world.desired) == (1, [], None, REPLICAS)
+    assert fault in one_line(ran.err)
+
+
+def test_a_mount_beside_the_state_and_a_new_container_with_an_image_are_fine(
+    world: World, migrate: Migrate, tmp_path: Path
+) -> None:
+    world.begin(spec__state=a_state("Retain"))
+    file = tmp_path / "patch.yaml"
+    file.write_text(
+        "spec: {template: {spec: {volumes: [{name: tmp, emptyDir: {}}], containers: [{name: app, volumeMounts: "
+        "[{name: tmp, mountPath: /stately}]}, {name: proxy, image: 'proxy:1'}]}}}"
+    )
+    assert (migrate("--patch", str(file), *TO_STREAMS).code, world.protocol) == (0, "streams")

@@ -7,6 +7,8 @@ the present template too (a right is missing, a quota is used up), its answer ab
 from collections.abc import Mapping
 from typing import Any
 
+from streamapp.api.v1alpha1.pod_template import mapping, mappings
+from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.api.validation.parse import InvalidStreamApp, parse
 from streamapp.cli.cluster import streamapps
 from streamapp.kube.client.client import KubeClient
@@ -21,8 +23,44 @@ def fault_of_spec(resource: Json, after: Mapping[str, Any]) -> str:
     before = parse(resource)
     if isinstance(before, InvalidStreamApp):
         return ""
+    if fault := _without_image(resource["spec"]["template"], after):
+        return fault
     changed = parse({**resource, "spec": {**resource["spec"], "template": after}})
-    return changed.sentence if isinstance(changed, InvalidStreamApp) else ""
+    if isinstance(changed, InvalidStreamApp):
+        return changed.sentence
+    former, new = (str(one.spec.application_container.get("name")) for one in (before, changed))
+    if former != new:
+        return f"the application's container would be {new}, and is {former}"
+    return _hidden_state(before.spec, changed.spec)
+
+
+def _without_image(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """A container that only the change names: most likely its name is misspelt."""
+    for place in ("containers", "initContainers"):
+        known = {one.get("name") for one in mappings(mapping(before.get("spec")).get(place))}
+        for one in mappings(mapping(after.get("spec")).get(place)):
+            if one.get("name") not in known and not one.get("image"):
+                names = ", ".join(sorted(map(str, known))) or "none"
+                return f"{place} {one.get('name')} is new and has no image; the template has {names}"
+    return ""
+
+
+def _hidden_state(before: StreamAppSpec, after: StreamAppSpec) -> str:
+    """A new mount below the volume of the state, or above it: the state would lie elsewhere, or be hidden."""
+    state = after.state
+    if state is None:
+        return ""
+    known = _mounts(before)
+    for place, volume in sorted(_mounts(after).items()):
+        is_near = f"{place}/".startswith(f"{state.mount_path}/") or f"{state.mount_path}/".startswith(f"{place}/")
+        if is_near and volume != state.claim_name and known.get(place) != volume:
+            return f"{volume} at {place or '/'} would hide state on the volume at {state.mount_path}"
+    return ""
+
+
+def _mounts(spec: StreamAppSpec) -> dict[str, str]:
+    mounts = mappings(spec.application_container.get("volumeMounts"))
+    return {str(one.get("mountPath", "")).rstrip("/"): str(one.get("name", "")) for one in mounts}
 
 
 async def fault_of_pod(client: KubeClient, resource: Json, after: Mapping[str, Any]) -> str:
