@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-handover bench-departures bench-heartbeats bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-streams-versions test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-handover bench-departures bench-heartbeats bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -112,6 +112,9 @@ test-lab-parts:
 
 test-brokers: ## Kafka's security on real brokers: TLS, SASL, tokens, ACLs, rotation (Java 17; two minutes)
 	$(UV) pytest -m brokers -p no:randomly tests/brokers
+
+test-streams-versions: ## Tier 3: the streams protocol on each pair of broker and client releases: read, standbys, eviction (10 minutes)
+	STREAMS_BROKERS="4.2.1 4.3.1 4.4.0" STREAMS_CLIENTS="4.2.1 4.3.1 4.4.0" $(UV) pytest -m brokers -p no:randomly -rP tests/brokers/test_40_streams_versions.py
 
 test-agent-versions: ## The agent on every release of Kafka Streams that it is meant for, against a real broker (10 minutes)
 	for version in 3.8.1 3.9.2 4.0.2 4.1.2 4.2.1 4.3.1; do \

@@ -60,6 +60,8 @@ class World:
     ticks: int = 0
     stays: set[str] = field(default_factory=set)
     """What does not move: `pods`, `members`, `template`, `convergence`."""
+    is_silent: bool = False
+    """The operator does not say what it knows of the group."""
     ignores_template: bool = False
     """The application has another setting for its protocol."""
     steps: list[Json] = field(default_factory=list)
@@ -204,7 +206,10 @@ class World:
             broker_release=self.release,
         )
         body = told.as_json().replace(b"{", b'{"toldAt":"' + self.now.isoformat().encode() + b'",', 1)
-        self.there.answers[group_path(NAMESPACE, NAME)] = (200, body)
+        if self.is_silent:
+            self.there.answers.pop(group_path(NAMESPACE, NAME), None)
+        else:
+            self.there.answers[group_path(NAMESPACE, NAME)] = (200, body)
         table = Tasks(
             namespace=NAMESPACE,
             name=NAME,

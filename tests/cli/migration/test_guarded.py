@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from streamapp.api.http.messages import group_path
 from streamapp.cli.screens import watch
+from tests.cli.cluster import NAMESPACE
 from tests.cli.conftest import Ran
 from tests.cli.migrating import (
     CLASSIC,
     HPAS,
+    NAME,
     REPLICAS,
     STREAMS,
     TO_STREAMS,
@@ -114,6 +117,28 @@ def test_a_run_that_another_machine_continues_compares_the_same_clock(
     monkeypatch.setattr(watch, "now", lambda: running.now)
     running.on_tick = lambda _: None
     assert (migrate().code, running.end) == (0, STREAMS)
+
+
+def test_a_stage_that_was_dated_while_the_operator_was_silent_is_not_waited_for(
+    running: World, migrate: Migrate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine 45 minutes ahead goes on with the migration, and cannot ask the operator before the last stage."""
+    monkeypatch.setattr(watch, "now", lambda: running.now + timedelta(minutes=45))
+    interrupt_at(running, 3)
+    assert migrate(*TO_STREAMS).code == 130
+    assert running.record is not None
+    assert running.record["stage"] == "switch"
+    first = running.ticks
+
+    def silent(world: World) -> None:
+        is_over = world.record is not None and world.record["stage"] == "start" and world.ticks > first + 4
+        world.is_silent = not is_over
+
+    running.on_tick, running.is_silent = silent, True
+    running.there.answers.pop(group_path(NAMESPACE, NAME))
+    ran = migrate("--timeout", "60s")
+    assert (ran.code, running.end) == (0, STREAMS), ran.err
+    assert running.ticks < first + 20
 
 
 def a_patch(folder: Path, container: str) -> str:

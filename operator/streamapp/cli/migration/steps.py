@@ -11,7 +11,7 @@ the StreamApp that was read:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -84,17 +84,29 @@ class Progress:
     gone_at: datetime | None = None
     """By the operator's clock, when it first said that no pod is left."""
     converged_at: datetime | None = None
+    stage_from: tuple[datetime, datetime] | None = None
+    """Of the stage: its date on record, and that date or the operator's at the first look, whichever is earlier."""
+
+    def dated(self, record: Record) -> Record:
+        """The record with a date that is not after the operator's: a run that never heard it wrote another clock's."""
+        known = self.stage_from
+        return record if known is None or known[0] != record.stage_at else replace(record, stage_at=known[1])
 
     def after(self, facts: Facts) -> "Progress":
         """With what a look has shown."""
         record = facts.record if isinstance(facts.record, Record) else self.record
         told = facts.group.told_at if isinstance(facts.group, GroupTold) else None
         gone = self.gone_at if facts.has_stopped else None
-        return Progress(
+        since = self.stage_from
+        if record is not None and told is not None and (since is None or since[0] != record.stage_at):
+            since = record.stage_at, min(record.stage_at, told)
+        made = Progress(
             record=record,
             gone_at=(gone or told) if facts.has_stopped else None,
-            converged_at=_converged_at(facts) or self.converged_at,
+            converged_at=self.converged_at,
+            stage_from=since,
         )
+        return replace(made, converged_at=_converged_at(facts, made) or self.converged_at)
 
 
 def began(facts: Facts, to: Protocol, patch: Json, undo: Json, parked: tuple[Parked, ...]) -> Change:
@@ -136,6 +148,7 @@ def next_step(facts: Facts, progress: Progress) -> Step:
         return Stop(f"its record cannot be read: {record.why}", f"remove the annotation {MIGRATION}")
     if facts.streamapp is None or facts.streamapp.spec.paused or facts.streamapp.spec.dry_run:
         return Stop("the spec is invalid, paused or a dry run, so the operator changes nothing", "correct that first")
+    record = progress.dated(record)
     match record.stage:
         case Stage.STOP:
             return _while_stopping(facts, record, progress)
@@ -279,9 +292,11 @@ def _runs(facts: Facts, record: Record) -> bool:
     return not has_agent and record.to is Protocol.STREAMS and group.settled and group.members >= facts.desired
 
 
-def _converged_at(facts: Facts) -> datetime | None:
-    record = facts.record
-    if not isinstance(record, Record) or record.stage is not Stage.START or not _runs(facts, record):
+def _converged_at(facts: Facts, progress: Progress) -> datetime | None:
+    if not isinstance(facts.record, Record):
+        return None
+    record = progress.dated(facts.record)
+    if record.stage is not Stage.START or not _runs(facts, record):
         return None
     condition = facts.view.condition("Converged")
     if condition is None or condition.status is not Answer.TRUE or condition.last_transition_time < record.stage_at:
