@@ -135,7 +135,8 @@ CAUSES: dict[Diagnosis, tuple[Callable[[OperatorThere], None], str]] = {
     Diagnosis.OperatorUnreachable: (
         lambda there: setattr(there, "leader", "nobody"),
         f"operator pod {SYSTEM}/operator-a: 503: this replica of the operator does not lead (try again in a few "
-        "seconds; if this persists, check the pod and its kubelet)",
+        "seconds; if this persists, check the pod and its kubelet; an operator that is older than the command line can "
+        "serve another port: upgrade the operator)",
     ),
     Diagnosis.VersionsDiffer: (tell_another_release, f"the operator is 0.0.1, the command line is {HERE}"),
     Diagnosis.OperatorRightMissing: (

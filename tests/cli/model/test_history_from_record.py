@@ -323,7 +323,7 @@ UNANSWERED: dict[Callable[[OperatorThere], None], tuple[str, str]] = {
         "no flight record is kept: STREAMAPP_RECORD_FOLDER names no folder",
         "set the chart's value record.enabled",
     ),
-    busy: ("somebody else is reading", "check the pod and its kubelet"),
+    busy: ("somebody else is reading", "upgrade the operator"),
     newer: ("is not readable: v: ", "use the same version of the operator and the command line"),
     older: ("404: Not Found", "or upgrade the operator"),
 }

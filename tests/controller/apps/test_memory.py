@@ -1,10 +1,11 @@
 """What the process remembers of one application."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from streamapp.controller.apps.memory import Memory
+from streamapp.controller.apps.memory import RUN_RETENTION, Memory
 from streamapp.core.facts.containers import ContainerEnd
 from tests.support import example
 
@@ -35,10 +36,23 @@ def test_a_run_is_dated_by_when_it_was_first_seen_whatever_its_nodes_clock_says(
     first = workload.pods[0].container.id or ""
     memory.record_runs([first, "of another pod"], NOW)
     memory.record_runs([first], NOW + timedelta(minutes=1))
-    dated = memory.with_runs(workload)
+    dated = memory.with_runs(workload, NOW)
     assert [pod.container.first_seen_at for pod in dated.pods] == [NOW, *[None] * (len(workload.pods) - 1)]
     assert [pod.container.known_since for pod in dated.pods] == [
         NOW,
         *(pod.container.running_since for pod in workload.pods[1:]),
     ]
+    memory.with_runs(workload, NOW + RUN_RETENTION + timedelta(seconds=1))
     assert memory.runs == {first: NOW}
+
+
+@pytest.mark.guarantee(1)
+def test_a_watch_that_is_behind_does_not_make_the_run_of_a_newer_container_later() -> None:
+    memory, behind = Memory(uid="u"), example.workload()
+    pod = behind.pods[0]
+    newer = replace(behind, pods=(replace(pod, container=replace(pod.container, id="newer")), *behind.pods[1:]))
+    memory.record_runs(["newer"], NOW)
+    memory.with_runs(behind, NOW + timedelta(seconds=1))
+    memory.record_runs(["newer"], NOW + timedelta(seconds=2))
+    dated = memory.with_runs(newer, NOW + timedelta(seconds=2))
+    assert dated.pods[0].container.first_seen_at == NOW

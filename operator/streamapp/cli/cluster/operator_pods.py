@@ -124,7 +124,10 @@ async def ask(client: KubeClient, leader: Leader, path: str, model: type[Message
     except NotFoundError as error:
         raise CliError(what, plain(error.why), _not_known(error)) from error
     except UnavailableError as error:
-        step = "try again in a few seconds; if this persists, check the pod and its kubelet"
+        step = (
+            "try again in a few seconds; if this persists, check the pod and its kubelet; an operator that is older "
+            "than the command line can serve another port: upgrade the operator"
+        )
         raise CliError(what, plain(error.why), step) from error
     except KubeError as error:
         raise CliError(what, plain(error.why), "run the command again") from error

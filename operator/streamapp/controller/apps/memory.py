@@ -38,6 +38,8 @@ EVENT_INTERVAL = timedelta(minutes=10)
 """An Event is not published again within this time."""
 REJECTED_RETRY_AFTER = timedelta(minutes=1)
 """How long an object that the API server did not accept is not sent again."""
+RUN_RETENTION = timedelta(minutes=10)
+"""How long a container that no read shows any more keeps its date; no watch is behind for longer without a list."""
 MOST_RUNNING_SAMPLES = 600
 """Looks at who runs what, from before a step until it is closed."""
 
@@ -204,10 +206,15 @@ class Memory:
         for container_id in container_ids:
             self.runs.setdefault(container_id, at)
 
-    def with_runs(self, workload: Workload) -> Workload:
-        """Date the runs of the pods by this process's clock; forget those of other pods."""
+    def with_runs(self, workload: Workload, at: datetime) -> Workload:
+        """Date the runs of the pods by this process's clock; forget those of other pods after a while.
+
+        Not at once: a watch can be behind the live read that saw a container first. If the run were forgotten, the
+        container would be dated later than the join of its members, and its copies would count only after another one.
+        """
         present = {pod.container.id for pod in workload.pods}
-        self.runs = {container_id: at for container_id, at in self.runs.items() if container_id in present}
+        oldest = at - RUN_RETENTION
+        self.runs = {one: seen for one, seen in self.runs.items() if one in present or seen >= oldest}
         dated = (replace(pod.container, first_seen_at=self.runs.get(pod.container.id or "")) for pod in workload.pods)
         pods = tuple(replace(pod, container=one) for pod, one in zip(workload.pods, dated, strict=True))
         return replace(workload, pods=pods)

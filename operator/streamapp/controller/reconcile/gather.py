@@ -214,7 +214,7 @@ class Gatherer:
             self._applications.connect_group(key, application, access)
         facts = await self._with_drift(facts)
         live = await self._live(facts, is_raised=raised is not None)
-        workload = application.memory.with_runs(self._workload(facts, live))
+        workload = application.memory.with_runs(self._workload(facts, live), self._now())
         return self._gathered(facts, live, workload, raised)
 
     def _gathered(self, facts: ReplicaFacts, live: Live, workload: Workload, raised: Raise | None) -> Gathered:

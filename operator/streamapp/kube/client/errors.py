@@ -64,6 +64,10 @@ class UnavailableError(KubeError):
     """The outcome is unknown: a write can have succeeded."""
 
 
+_IN_A_NAMESPACE_THAT_GOES = "because it is being terminated"
+"""In the API server's words, which answers 403 there, as for a right that is missing (admission `NamespaceLifecycle`)."""
+
+
 def of_status(status: int, what: str, why: str, retry_after_seconds: float = 0.0) -> KubeError:
     """Build the error for an HTTP status that is no success."""
     error = _of_status(status, what, why)
@@ -78,6 +82,8 @@ def _of_status(status: int, what: str, why: str) -> KubeError:
         case 409 | 410 | 412:
             conflict = ExpiredError if status == 410 else ConflictError
             return conflict(what, why, "it is read again and judged anew")
+        case 403 if _IN_A_NAMESPACE_THAT_GOES in why:
+            return ConflictError(what, why, "no action needed: the object goes with its namespace")
         case 401 | 403:
             refused = UnauthenticatedError if status == 401 else RefusedError
             return refused(what, why, "compare the operator's ClusterRole with that of its release")
