@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from structlog.typing import EventDict
 
+from streamapp.api.names import MIGRATION
+from streamapp.controller.reconcile.apply import Applier
+from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.facts.hold_annotation import decode
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.lag import Unknown
@@ -160,6 +163,31 @@ def test_a_removal_is_not_sent_when_the_wish_rises_after_the_judgement() -> None
         bench.server.fault = rise
         await bench.run(lambda: bench.is_settled(4))
         assert (bench.granted(), bench.wrongs, bench.pods.deleted) == (4, [], [])
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(1)
+def test_all_pods_do_not_stop_together_for_a_migration_that_is_called_off_after_the_judgement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def play(bench: Bench) -> None:
+        def migration(text: str | None) -> None:
+            app = bench.server.get("streamapps", NAMESPACE, NAME) or {}
+            annotations = {} if text is None else {MIGRATION: text}
+            bench.server.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": annotations}})
+
+        sound = Applier._check_again
+
+        async def call_off(applier: Applier, gathered: Gathered, to_replicas: int | None) -> None:
+            migration(None)
+            await sound(applier, gathered, to_replicas)
+
+        monkeypatch.setattr(Applier, "_check_again", call_off)
+        migration("{}")
+        bench.desired(0, scaleDown={"allowZero": True})
+        await bench.run(lambda: bench.granted() < 4)
+        assert bench.granted() == 3
 
     on_a_bench(play)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import structlog
 
-from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, RESTART, claim_of
+from streamapp.api.names import HOLD, HOLD_RECORD, MIGRATION, OVERRIDE, RESTART, claim_of
 from streamapp.api.objects import drift, manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
@@ -338,7 +338,7 @@ class Applier:
         what = f"judgement of {key}"
         await self._check_agents(gathered, what)
         app = await self._client.get(STREAM_APPS, key.namespace, key.name)
-        if _desired(app) != _desired(before) or _restarts(app) != _restarts(before):
+        if _desired(app) != _desired(before) or _asked_for(app) != _asked_for(before):
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
         if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
             raise ConflictError(what, f"{app['spec']['replicas']} replicas are desired", _TRY_AGAIN)
@@ -439,9 +439,10 @@ def _desired(app: Json) -> tuple[object, ...]:
     )
 
 
-def _restarts(app: Json) -> str:
-    """The restarts that the user asks for; no raise depends on them."""
-    return str(app["metadata"].get("annotations", {}).get(RESTART, ""))
+def _asked_for(app: Json) -> tuple[object, ...]:
+    """The restarts that the user asks for, and whether all pods stop for a migration; no raise depends on them."""
+    annotations = app["metadata"].get("annotations", {})
+    return annotations.get(RESTART, ""), MIGRATION in annotations
 
 
 def _run(pod: Pod) -> tuple[object, ...]:
