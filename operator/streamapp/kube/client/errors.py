@@ -65,7 +65,7 @@ class UnavailableError(KubeError):
 
 
 _IN_A_NAMESPACE_THAT_GOES = "because it is being terminated"
-"""In the API server's words, which answers 403 there, as for a right that is missing (admission `NamespaceLifecycle`)."""
+"""In the words of the API server, which answers 403 (admission `NamespaceLifecycle`)."""
 
 
 def of_status(status: int, what: str, why: str, retry_after_seconds: float = 0.0) -> KubeError:
