@@ -130,7 +130,7 @@ def _function(module: str, name: str) -> FunctionType:
     found: Any = reduce(
         inspect.getattr_static,
         name.split("."),
-        importlib.import_module(f"streamapp.{module}"),  # type: ignore[arg-type]
+        importlib.import_module(f"streamapp.{module}"),
     )
     unwrapped: Any = inspect.unwrap(getattr(found, "fget", None) or getattr(found, "__func__", None) or found)
     if not isinstance(unwrapped, FunctionType):
