@@ -171,15 +171,19 @@ def test_properties_are_files_as_a_mounted_secret_has_them(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("properties", "warned"), [({}, 1), ({"client.id": "flight"}, 0)])
-def test_a_secret_that_is_missing_is_told_and_nothing_else_waits_for_it(
+def test_without_the_properties_of_a_secret_nothing_is_sent_and_every_line_is_counted(
     tmp_path: Path, properties: dict[str, str], warned: int
 ) -> None:
     for name, value in properties.items():
         (tmp_path / name).write_text(value)
     settings = replace(Settings(), record_bootstrap="127.0.0.1:1", record_config_folder=str(tmp_path))
+    metrics = Metrics()
     with capture_logs() as lines:
-        made = recording(settings, Metrics())
-    assert made.topic is not None
+        made = recording(settings, metrics)
+    assert (made.topic is None) == bool(warned)
+    if warned:
+        made.recorder.queues[0].add([QueuedLine(1, b"one")])
+        assert (counted(metrics, "errors"), counted(metrics, "dropped")) == (1, 1)
     told_of_it = [one for one in lines if one["event"] == "flight record without client properties"]
     assert [(one["folder"], one["log_level"]) for one in told_of_it] == [(str(tmp_path), "warning")] * warned
 

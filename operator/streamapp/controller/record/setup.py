@@ -121,6 +121,7 @@ def _producer(settings: Settings) -> Producer | None:
         if settings.record_config_folder and not properties:
             folder = settings.record_config_folder
             log.warning("flight record without client properties", folder=folder, next=_NO_PROPERTIES)
+            return None  # without properties the lines would go out in the clear, to any listener
         return Producer(read_settings(settings.record_bootstrap, properties), settings.record_topic)
     except (KafkaAccessError, OSError, ValueError) as error:
         log.warning("flight record not sent to its topic", topic=settings.record_topic, error=str(error), next=_MEND)
