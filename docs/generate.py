@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
+from streamapp.api import insight
 from streamapp.controller.metrics import Metrics
 from streamapp.core.doctor.diagnoses import Diagnosis
 from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
-from streamapp.api import insight
 from streamapp.flightrecord import schema as flight_record
 from tests.model.replays import pages as replays
 from tests.support import state_table
