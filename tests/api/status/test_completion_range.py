@@ -19,15 +19,16 @@ from tests.support import example
 
 GOOD = EtaScore(cover=0.9, median_error_seconds=0.0, low=0.5, high=2.0, holds=40, days=20)
 RANGE = {"earliestCompletionTime", "latestCompletionTime"}
-SCORES = st.builds(
-    EtaScore,
-    cover=st.floats(0, 1),
-    median_error_seconds=st.floats(-1e9, 1e9),
-    low=st.floats(0, 1000),
-    high=st.floats(0, 1000),
-    holds=st.integers(0, 2**53),
-    days=st.integers(0, 2**53),
-)
+SCORES = st.fixed_dictionaries(
+    {
+        "cover": st.floats(0, 1),
+        "median_error_seconds": st.floats(-1e9, 1e9),
+        "low": st.floats(0, 1000),
+        "high": st.floats(0, 1000),
+        "holds": st.integers(0, 2**53),
+        "days": st.integers(0, 2**53),
+    }
+).map(EtaScore.model_validate)
 CLOSING = a_snapshot(
     readings=(
         example.reading(example.members(3, lag=50_000), seconds(1)),
