@@ -59,6 +59,7 @@ NOT_SHOWN = frozenset(
         "thread_loop.RemoteLeadership.check: call check 1",
         "client.KubeClient.watch: fence 1",
         "client.KubeClient.delete: fence 1",
+        "client.KubeClient.end_pod: fence 1",
         "client.KubeClient._checked: may_write 1",
         "claims.record_process_id: raise ConflictError 1",
         "claims.record_process_id: fence 1",
