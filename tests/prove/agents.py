@@ -15,18 +15,23 @@ from streamapp.core.facts.agent_reports import (
     AgentSilent,
     AnnouncementAck,
     AnnouncementState,
+    AsideKind,
+    AssignorInactive,
     AssignorRun,
     LocalTask,
     Rebalance,
     TaskState,
 )
 from streamapp.core.facts.hold_record import Epoch
-from streamapp.core.facts.ids import ProcessId
+from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.prove.calls import Process, Switchboard, Witness
 from tests.prove.group import AgentTruth, Group, Run
 from tests.prove.story import Disturbance
 
 DEADLINE = 2.0
+STREAMS_PROTOCOL = AssignorInactive(AsideKind.STREAMS_PROTOCOL, "the brokers assign")
+"""What an agent says of its assignor where the brokers assign."""
+BYTES_OF_A_TASK, BYTES_FREE = 1_000_000, 1_000_000_000
 KEY_FILE = Path(tempfile.gettempdir()) / "streamapp-prove-agent-key"
 KEY_FILE.write_text("0123456789abcdef" * 4)
 
@@ -155,9 +160,11 @@ class PortedAgents:
             process_id=run.process_id,
             tasks=tuple(tasks),
             heard=_heard(agent, group),
-            is_ours=True,
+            is_ours=not group.truth.shape.streams,
+            aside=STREAMS_PROTOCOL if group.truth.shape.streams else None,
             recovery_lag=group.truth.shape.limit,
             round=self._round(agent, group),
+            **_bytes(group, volume),
         )
         agent.said = [word, *agent.said[:9]]
         return word
@@ -214,6 +221,13 @@ class PortedAgents:
 def _run(place: AgentAddress, group: Group) -> Run | None:
     alive = (member.run for member in group.listed(alive=True))
     return next((run for run in alive if run is not None and run.host == place.address), None)
+
+
+def _bytes(group: Group, volume: Mapping[TaskId, float]) -> dict[str, int]:
+    """What lies on a volume and what is free on it; asked for only where the brokers assign."""
+    if not group.truth.shape.streams:
+        return {}
+    return {"state_bytes": BYTES_OF_A_TASK * len(volume), "free_bytes": BYTES_FREE}
 
 
 def _heard(agent: AgentTruth, group: Group) -> AnnouncementAck:

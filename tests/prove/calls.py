@@ -362,12 +362,15 @@ class PortedGroup:
             raise KafkaStepError(f"evict for {reason}: {answer}")
 
     async def _call(
-        self, make: Callable[[], Awaitable[T]], leave_is_lost: Callable[[], None] = lambda: None
+        self,
+        make: Callable[[], Awaitable[T]],
+        leave_is_lost: Callable[[], None] = lambda: None,
+        site: str = "kafka",
     ) -> T | str:
         """Ask the brokers; a text says why there is no answer."""
         await self._process.turn()
         await self._board.latency(0.002, 0.05)
-        fates = self._board.arrive("kafka")
+        fates = self._board.arrive(site)
         refusal = await self._before(fates, leave_is_lost)
         if refusal is not None:
             return refusal

@@ -28,6 +28,7 @@ GUARANTEES = {
     6: "a status was written while desired and current replicas differed",
     7: "a member was evicted",
     8: "a removal was written",
+    9: "standbys of a streams group were set, by the operator or by another hand",
 }
 """What has to happen in a story for the guarantee to be at stake."""
 

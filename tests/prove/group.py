@@ -144,6 +144,8 @@ class Shape:
     """Every container brings an agent and the learner task assignor."""
     static: bool = False
     """Members come back as who they were, without a rebalance, and a generation does not wait for them."""
+    streams: bool = False
+    """The brokers assign (`group.protocol=streams`), and every container brings an agent."""
 
 
 @dataclass(slots=True)
@@ -184,6 +186,10 @@ class Group:
         self.is_away = False
         """Its brokers give no answer."""
         self.agents_are_away = False
+
+    def deeds(self) -> Mapping[str, "Callable[[int], object]"]:
+        """What can happen to its settings, by the name that a story has for it."""
+        return {}
 
     def time(self) -> float:
         """The world's clock, in seconds."""

@@ -14,11 +14,12 @@ from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
-from tests.prove.calls import DirectClient, PortedGroup, Switchboard, Witness
+from tests.prove.calls import DirectClient, Switchboard, Witness
 from tests.prove.coverage import VisitRecorder
 from tests.prove.fleet.setup import ALONE, Setup
 from tests.prove.group import Group
 from tests.prove.story import Disturbance
+from tests.prove.streams.setup import a_port
 from tests.prove.virtual_time import VirtualLoop
 from tests.prove.watches import PlayedWatches
 
@@ -74,7 +75,7 @@ class Instance:
         self._open.set()
         self.visited = witness.visited
         self.truths = groups
-        self.groups = {name: PortedGroup(group, board, self, witness, loop.now) for name, group in groups.items()}
+        self.groups = {name: a_port(group, board, self, witness, loop.now) for name, group in groups.items()}
         """By application ID."""
         self.agents = PortedAgents(groups, board, self, witness, loop.now)
         self.operator = _Operator(self, DirectClient(store, board, self, witness), loop)

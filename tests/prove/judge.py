@@ -269,8 +269,7 @@ class Judge:
     def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
         """Guarantees 1, 2 and 5, on the truth as it was at two looks of that process."""
         running = seen.containers
-        on_demand = self._group.truth.shape.on_demand
-        pairs = _pairs(seen.looks, seen.statefulset_at, by_agents=on_demand)
+        pairs = self._fitting(seen.looks, seen.statefulset_at)
         if not pairs:
             self.wrong(2, f"{what} without two looks in a row that are fresh, stable and of two joins")
             return
@@ -281,6 +280,10 @@ class Judge:
             self.wrong(1, f"{what}, and nobody who remains has {', '.join(sorted(least))}")
         elif any(not self._good_now(task, going, is_removal=is_removal) for task in self._group.tasks):
             self.notes["overtaken"] += 1
+
+    def _fitting(self, looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
+        """Pairs of looks that a removal may rest on."""
+        return _pairs(looks, judged_at, by_agents=self._group.truth.shape.on_demand)
 
     def _lost(
         self,
@@ -342,6 +345,18 @@ class Judge:
         if now != was and (was is not None or now != str(true)):
             self.wrong(5, f"{name} is recorded as {now}; it was {was} and is {true}")
 
+    def rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        """What else must be so where the world is at rest."""
+        return ()
+
+    def held_for_good(self, status: Json, outdated: Sequence[int]) -> int | None:  # noqa: ARG002 (of the streams protocol)
+        """An ordinal that is kept for ever, as it should be; None: there is none."""
+        return None
+
+    def is_left_well(self) -> bool:
+        """Whether nothing is left outside the API server of a StreamApp that was deleted."""
+        return True
+
     def wrong(self, guarantee: int, what: str) -> None:
         """A guarantee does not hold."""
         whose = f" of {self.key}" if self._board.has_several else ""
@@ -362,7 +377,7 @@ class Judge:
         """
         shape, now = self._group.truth.shape, self._now()
         limit = shape.limit
-        shown = {_running(pod) for pod in self._nodes.pods()}
+        shown = self._shown_containers()
         return [
             (member.run.ordinal, member.run.id, now if task in member.running or shape.on_demand else member.said.at)
             for member in self._listed()
@@ -370,6 +385,10 @@ class Judge:
             if member.is_alive or member.run.id in shown
             if task in member.running or (task in member.standby and member.said.lags.get(task, limit + 1) <= limit)
         ]
+
+    def _shown_containers(self) -> set[str]:
+        """Those that their kubelets say run."""
+        return {_running(pod) for pod in self._nodes.pods()}
 
     def _good_now(self, task: TaskId, going: frozenset[int], *, is_removal: bool) -> bool:
         return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _, _ in self._good_copies(task))

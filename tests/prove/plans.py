@@ -9,6 +9,7 @@ from tests.prove.fleet.plans import any_of_neighbours, of_neighbours
 from tests.prove.scene import Scene
 from tests.prove.scenes import SCENES
 from tests.prove.story import Disturbance, Story
+from tests.prove.streams.plans import AT_SETTING_READS, AT_SETTING_WRITES, any_of_settings, of_settings
 
 CRASHES = (("crash-before", 0), ("crash-after", 0))
 ERRORS = (("timeout-before", 0), ("timeout-after", 0), ("429", 0), ("409", 0), ("500", 0))
@@ -112,7 +113,7 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
     """
     for site, faults in sites_of(scene).items():
         for number in range(1, counts.get(site, 0) + 1):
-            if site in {"read", "lease"} and scene.name not in WHOLE and number % 4:
+            if site in {"read", "lease", "config"} and scene.name not in WHOLE and number % 4:
                 continue
             for kind, each in faults.items():
                 for what, which in each:
@@ -122,7 +123,11 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
 
 def sites_of(scene: Scene) -> Mapping[str, Mapping[str, Sequence[Fault]]]:
     """What can go wrong in a scene, by the call at which it does."""
-    return SITES_OF_REPLICAS if scene.operators else SITES
+    sites = SITES_OF_REPLICAS if scene.operators else SITES
+    if not scene.streams:
+        return sites
+    without_ghosts = {**sites["kafka"], "kafka": KAFKA[:-1]}
+    return {**sites, "kafka": without_ghosts, "config": AT_SETTING_READS, "config-write": AT_SETTING_WRITES}
 
 
 def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
@@ -132,6 +137,8 @@ def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[
     yield from _losses(scene, counts, seed)
     if scene.has_nodes:
         yield from of_evictions(scene, counts, seed)
+    if scene.streams:
+        yield from of_settings(scene, counts, seed)
     if scene.operators:
         yield from _of_leaders(scene, counts, seed)
     if scene.retention:
@@ -214,6 +221,8 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
         return any_of_neighbours(scene, counts, chance)
     if scene.has_nodes and chance.random() < 0.3:
         return any_eviction(scene, counts, chance)
+    if scene.streams and chance.random() < 0.2:
+        return any_of_settings(counts, chance)
     if chance.random() < 0.35:
         what, which = chance.choice(
             (

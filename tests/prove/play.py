@@ -178,6 +178,8 @@ async def until_rest(world: World) -> None:
         unrest = "no process acts" if world.lives.present is None else world.unrest()
         if unrest is None:
             return
+        if world.gives_up():
+            continue
         if world.loop.time() > max(world.last_second, world.disturbed_at) + REST_WITHIN + world.restored_within:
             world.judge.wrongs.append(f"no rest within {REST_WITHIN:g} s: {unrest}")
 

@@ -65,6 +65,8 @@ class Scene:
     """How many of its stories are in a sample, by those of other scenes; long stories have fewer."""
     static: bool = False
     """Members are static."""
+    streams: bool = False
+    """The group has the streams protocol; `standbys` are those that users set for it at the brokers."""
     retention: str = ""
     """What becomes of claims after a scale-down, or after the end; empty: nothing is said, so they stay."""
 
@@ -102,8 +104,9 @@ class Scene:
             restore=self.restore,
             probing=600.0 if self.restore >= 40_000 else 60.0,
             standbys=self.standbys,
-            on_demand=self.on_demand,
+            on_demand=self.on_demand and not self.streams,
             static=self.static,
+            streams=self.streams,
         )
 
     @property
@@ -117,7 +120,8 @@ class Scene:
         """What the StreamApp says beside what all of them say."""
         retention = dict.fromkeys(self.retention.split(), "Delete")
         evictions = EVICTIONS if self.has_nodes else {}
-        return {**(LEARNERS if self.on_demand else {}), **evictions, "state": {**STATE, "retention": retention}}
+        agent = {"agent": {"enabled": True}} if self.streams else {}
+        return {**agent, **(LEARNERS if self.on_demand else {}), **evictions, "state": {**STATE, "retention": retention}}
 
     @property
     def setups(self) -> tuple[Setup, ...]:

@@ -4,6 +4,7 @@ from tests.prove.evictions.scenes import EVICTIONS
 from tests.prove.fleet.scenes import FLEET
 from tests.prove.scene import Scene
 from tests.prove.story import Disturbance
+from tests.prove.streams.scenes import STREAMS
 
 
 def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
@@ -125,5 +126,6 @@ SCENES = {
         Scene("deleted-with-claims", 3, _at((4, "wish", 2), (10, "delete-app", 1)), retention="whenDeleted"),
         *FLEET,
         *EVICTIONS,
+        *STREAMS,
     )
 }

@@ -35,10 +35,13 @@ from tests.prove.replicas.leader_judge import LeaderJudge
 from tests.prove.replicas.replica import Surroundings
 from tests.prove.scene import FIRST_ID, Neighbour, Scene
 from tests.prove.story import Disturbance
+from tests.prove.streams.setup import a_group, a_truth
 from tests.prove.virtual_time import VirtualLoop
 from tests.support.example import NOW
 
 Json = dict[str, Any]
+GIVEN_UP_AFTER = 90.0
+"""Seconds without any event after which users give up what brokers would not let go without a restore."""
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ class World:
         self.store = ObjectStore(loop.now, picture.version)
         self.store.graceful = frozenset({"pods"})
         self.store.objects = dict(picture.objects)
-        self._groups = {name: Group(truth, loop, chance) for name, truth in picture.groups.items()}
+        self._groups = {name: a_group(truth, loop, chance) for name, truth in picture.groups.items()}
         for truth in picture.groups.values():
             truth.at = loop.time()
         others = random.Random(f"collector {seed}")  # noqa: S311 (as above; apart, so that it moves no other draw)
@@ -281,6 +284,16 @@ class World:
         key, why = next(((key, why) for key, why in found if why is not None), (KEY, None))
         return f"{key}: {why}" if why is not None and self.board.has_several else why
 
+    def gives_up(self) -> bool:
+        """Whether a user has just given up what is held with good reason, for ever."""
+        if self.loop.time() <= max(self.last_second, self.disturbed_at) + GIVEN_UP_AFTER:
+            return False
+        has_given_up = any([one.gives_up() for one in self.apps])
+        if has_given_up:
+            self.board.tell("--- a user gives up")
+            self._disturbed()
+        return has_given_up
+
     @property
     def restored_within(self) -> float:
         """Seconds that two restores of everything take, in the slowest group, and the turns of drained pods."""
@@ -309,7 +322,7 @@ def picture_of(scene: Scene) -> Picture:
             store.put("streamapps", body_of(scene, other))
     for number in range(scene.replicas + 1 if scene.has_nodes else 0):
         store.put("nodes", a_node(number))
-    groups = {name: GroupTruth(replace(shape), name) for name, shape in scene.shapes.items()}
+    groups = {name: a_truth(replace(shape), name) for name, shape in scene.shapes.items()}
     nodes = {other.key: NodesTruth(numbers=(at + 1) * APPS_APART) for at, other in enumerate(scene.others)}
     return Picture(store.objects, groups, {KEY: NodesTruth(), **nodes}, store.version)
 

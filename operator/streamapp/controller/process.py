@@ -195,7 +195,7 @@ class Operator:
         self.metrics.watch_events.labels(STREAM_APPS.plural).inc()
         if is_gone:
             self.cache.remove(STREAM_APPS, resource)
-            self.applications.remove(key)
+            self.applications.drop_deleted(key)
         else:
             self._remember(key, resource)
             if self._raise_first(key):

@@ -16,6 +16,8 @@ from tests.prove.group import Group
 from tests.prove.judge import Findings, Judge, everything_runs
 from tests.prove.kubelet import BROKEN_IMAGE, Nodes, revision
 from tests.prove.scene import STATE
+from tests.prove.streams.coordinator import StreamsGroup
+from tests.prove.streams.judge import StreamsJudge
 from tests.prove.virtual_time import VirtualLoop
 
 Json = dict[str, Any]
@@ -41,7 +43,8 @@ class PlayedApp:
     ) -> None:
         self.key, self.loop, self.store, self.board = nodes.key, loop, store, board
         self.collector, self.nodes, self.group = collector, nodes, group
-        self.judge = Judge(store, group, nodes, board, loop.time, findings)
+        judge = StreamsJudge if isinstance(group, StreamsGroup) else Judge
+        self.judge: Judge = judge(store, group, nodes, board, loop.time, findings)
         self.body: Json = {}
         """What its users create, where it is not there from the beginning."""
         self.owner = NOBODY
@@ -80,6 +83,7 @@ class PlayedApp:
             "create": self._create,
             "restart": lambda ordinal: self._ask_for_restart(ordinal, new_volume=False),
             "restart-anew": lambda ordinal: self._ask_for_restart(ordinal, new_volume=True),
+            **self.group.deeds(),
         }
 
     def desired(self) -> int:
@@ -215,6 +219,22 @@ class PlayedApp:
         self.nodes.truth.process_ids[ordinal] = ProcessId.parse(str(known).replace(old, new))
         self.nodes.kill(ordinal)
 
+    def gives_up(self) -> bool:
+        """Its users give up what is held for good: they take a scale-down back, or delete a pod of an old template."""
+        if self.is_deleted:
+            return False
+        going = self.judge.held_for_good(self.app().get("status", {}), self._outdated())
+        if going is not None and self.desired() < self.statefulset()["spec"]["replicas"]:
+            self.wish_for(self.statefulset()["spec"]["replicas"])
+        elif going is not None:
+            self.nodes.delete(going)
+        return going is not None
+
+    def _outdated(self) -> tuple[int, ...]:
+        """The ordinals of pods of an old template."""
+        newest = revision(self.statefulset()) if self.statefulset()["metadata"] else ""
+        return tuple(_ordinal(pod) for pod in self.nodes.pods() if _revision(pod) != newest)
+
     # Where it comes to rest.
 
     def unrest(self) -> str | None:
@@ -223,6 +243,8 @@ class PlayedApp:
             left = sorted(
                 {plural for (plural, *_), one in self.store.objects.items() if self._is_left(plural, one.body)}
             )
+            if not left and not self.judge.is_left_well():
+                return "the group is not as it was before the StreamApp"
             return f"{', '.join(left)} are left of what was deleted" if left else None
         rest = self._rest_of_a_refused() if self.is_refused else self._rest()
         return next((what for what, is_so in rest if not is_so()), None)
@@ -268,6 +290,7 @@ class PlayedApp:
             ("status says it is held", lambda: conditions.get("ScaleDownHeld") == "False"),
             ("somebody is told to leave", lambda: self.may_drain() or not self._told_to_leave()),
             ("status breaks its laws", lambda: not self._violations(status)),
+            *self.judge.rest(),
         )
 
     def _is_budget_open(self) -> bool:
@@ -292,6 +315,10 @@ class PlayedApp:
     def _violations(self, status: Json) -> list[str]:
         now = self.loop.now() + CLOCKS_APART
         return violations(status, generation=self.app()["metadata"]["generation"], now=now)
+
+
+def _ordinal(pod: Json) -> int:
+    return int(pod["metadata"]["name"].rpartition("-")[2])
 
 
 def _revision(pod: Json) -> str:

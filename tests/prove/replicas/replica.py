@@ -30,6 +30,7 @@ from tests.prove.group import Group
 from tests.prove.instance import POLL_BUSY, POLL_REBALANCE
 from tests.prove.replicas.connection import connected_client
 from tests.prove.replicas.gate import Gate, GatedLoop
+from tests.prove.streams.setup import a_port
 from tests.prove.watches import PlayedWatches
 
 T = TypeVar("T")
@@ -215,7 +216,7 @@ class _Operator(Operator):
     def __init__(self, replica: Replica, settings: Settings, client: KubeClient) -> None:
         around = replica.around
         ported = {
-            name: PortedGroup(group, around.board, replica, around.witness, self._clock)
+            name: a_port(group, around.board, replica, around.witness, self._clock)
             for name, group in around.groups.items()
         }
         agents = PortedAgents(around.groups, around.board, replica, around.witness, self._clock)
@@ -264,8 +265,9 @@ class GroupOutside:
         await self._replica.around.loop.outside(self._group.trigger_rebalance(like_member))
 
     async def set_standbys(self, replicas: int | None) -> None:
-        """Never called for a classic group."""
-        await self._group.set_standbys(replicas)
+        """Set the standbys of a streams group."""
+        self._sends()
+        await self._replica.around.loop.outside(self._group.set_standbys(replicas))
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Evict members."""

@@ -12,10 +12,12 @@ from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.topology import common_topology
 from streamapp.controller.apps.apps import Application
+from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.apps.memory import Memory
 from streamapp.core.evidence import changelog_tails
 from streamapp.core.evidence.agent_views import remember
 from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, EndsAfter
+from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.status.restore_rates import restore_rates
@@ -66,9 +68,9 @@ class AgentPoller:
             memory.speeds = memory.speeds.with_rates(restore_rates(memory.agents, memory.task_set).values())
 
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
-        """Read the end offsets after the reports; a converged application needs none."""
+        """Read the end offsets after the reports; a converged application that waits for nothing needs none."""
         watch, task_set = application.watch, application.memory.task_set
-        if watch is None or not isinstance(task_set, TaskSet) or not (is_shrinking or watch.is_busy):
+        if watch is None or not isinstance(task_set, TaskSet) or not (is_shrinking or _is_awaited(watch, application.memory)):
             return None
         began_at = self.now()
         ends = await watch.group.ends(task_set)
@@ -76,6 +78,13 @@ class AgentPoller:
         if isinstance(ends, EndOffsets) and earlier_ends is not None:
             ends = changelog_tails.known_from(earlier_ends, ends)
         return EndsAfter(began_at, ends)
+
+
+def _is_awaited(watch: GroupPoller, memory: Memory) -> bool:
+    """Tell whether a decision needs end offsets: a group of the streams protocol has none from a join."""
+    newest = memory.readings[0].group if memory.readings else None
+    is_streams = isinstance(newest, GroupDescription) and newest.streams is not None
+    return watch.is_awaited if is_streams else watch.is_busy
 
 
 def _ends_of_last_join(memory: Memory) -> EndOffsets | None:

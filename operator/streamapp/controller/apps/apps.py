@@ -182,6 +182,18 @@ class Applications:
         if application is not None:
             application.disconnect()
 
+    def drop_deleted(self, key: Key) -> None:
+        """Drop a deleted StreamApp; but not yet its application, if the next pass has to put its group's setting back.
+
+        The StatefulSet goes with the StreamApp, and then only this memory has the old value.
+        """
+        application = self._applications.get(key)
+        if application is None or application.memory.raised_standbys is None:
+            self.remove(key)
+            return
+        self._resources.pop(key, None)
+        self._received.pop(key, None)
+
     def remove(self, key: Key) -> None:
         """Drop a deleted application and its resource."""
         self.forget(key)

@@ -100,6 +100,11 @@ class GroupPoller:
         """Whether something is under way that is looked at often."""
         return self._is_busy
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether something is under way, or a decision waits for each look."""
+        return self._is_busy or self._decides
+
     def set_poll_rate(self, *, is_busy: bool, decides: bool | None = None) -> None:
         """Poll quickly while something is under way, slowly else.
 

@@ -14,6 +14,7 @@ from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading, StreamsSupport
+from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import (
     NOTHING_SEEN,
@@ -170,6 +171,13 @@ class Memory:
     """The last comparison of the StatefulSet with what the spec makes of it."""
     put_back: PutBack | None = None
     """The field that was put back last."""
+
+    @property
+    def raised_standbys(self) -> RaisedStandbys | None:
+        """The setting of the group that must be put back, by the hold record as it was last read."""
+        statefulset = None if self.workload is None else self.workload.statefulset
+        record = None if statefulset is None else statefulset.record
+        return record.standbys if isinstance(record, HoldRecord) else None
 
     def forget_group(self) -> None:
         """Forget facts of another cluster or of another topology: no decision must use them."""

@@ -236,9 +236,7 @@ class Applier:
 
         By memory alone: the record was on the StatefulSet. If the brokers do not answer, the log has what is left.
         """
-        statefulset = None if application.memory.workload is None else application.memory.workload.statefulset
-        record = None if statefulset is None else statefulset.record
-        raised = record.standbys if isinstance(record, HoldRecord) else None
+        raised = application.memory.raised_standbys
         if raised is None or application.watch is None:
             return
         self._leadership.check()

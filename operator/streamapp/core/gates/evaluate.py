@@ -10,7 +10,7 @@ from datetime import timedelta
 from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.eviction import observe_members, since_first_seen
 from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.evidence.learner_source import is_on_demand
+from streamapp.core.evidence.learner_source import is_on_demand, streams_group
 from streamapp.core.evidence.readings import earlier_reading
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.containers import ObservedMembers
@@ -168,7 +168,9 @@ def _agreed(case: GateInput, rules: _Rules) -> GroupReading | Refusal:
         return old
     if rules.coverage and is_of_agents and not rules.before:
         return Refusal(Reason.ReadingsPending, "Agents were heard once.", needs_rebalance=False)
-    apart = timing.report_gap if rules.coverage and is_of_agents else timing.reading_gap
+    # Members of a streams group learn of a change by heartbeats of 5 s: readings closer than that can miss it.
+    is_slow = not is_of_agents or streams_group(case.evidence) is not None
+    apart = timing.report_gap if rules.coverage and not is_slow else timing.reading_gap
     earlier = earlier_reading(case.snapshot.readings, timing, of_another_join=of_joins, apart=apart)
     if isinstance(earlier, Reason):
         return Refusal(earlier, needs_rebalance=of_joins)

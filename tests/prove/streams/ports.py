@@ -1,0 +1,115 @@
+"""What an operator's process asks the brokers about a streams group, and what it may have done there."""
+
+from streamapp.controller.apps.kafka_group import REFUSED_FOR_SECONDS
+from streamapp.controller.ports import KafkaStepError, Poll
+from streamapp.core.facts.group import (
+    Applied,
+    Assignment,
+    FollowUp,
+    GroupDescription,
+    GroupUnreadable,
+    StandbySetting,
+    StandbySettingUnread,
+    StreamsGroup,
+    StreamsMembership,
+    Subscription,
+)
+from streamapp.core.facts.group import Member as Shown
+from streamapp.core.reasons import Reason
+from tests.prove.calls import PortedGroup
+from tests.prove.group import Member
+from tests.prove.streams import coordinator
+from tests.prove.streams.broker_assignor import RELEASE
+from tests.prove.streams.truth import MOST_STANDBYS, Share, StreamsTruth
+
+
+class PortedStreamsGroup(PortedGroup):
+    """`controller.ports.ApplicationGroup`, as `apps.kafka_group` is for a streams group."""
+
+    group: coordinator.StreamsGroup
+    _refusal = ""
+    _refused_until = 0.0
+
+    async def describe(self) -> Poll:
+        """Look at the group, then at its standbys."""
+
+        async def look() -> GroupDescription:
+            self.group.advance()
+            self._witness.looked(self._process, self.group)
+            return described_streams(self.group.truth, StandbySettingUnread("it was not asked yet"))
+
+        async def setting() -> StandbySetting:
+            shown = self.group.truth.shown
+            return StandbySetting(shown or 0, is_set=shown is not None)
+
+        answer = await self._call(look)
+        if isinstance(answer, str):
+            return Poll(GroupUnreadable(Reason.BrokersUnreachable, answer))
+        if self.group.time() < self._refused_until:
+            return Poll(_with(answer, StandbySettingUnread(self._refusal)))
+        told = await self._call(setting, site="config")
+        return Poll(_with(answer, StandbySettingUnread(told) if isinstance(told, str) else told))
+
+    async def trigger_rebalance(self, like_member: str) -> None:
+        """Never called: nobody joins a streams group to find something out."""
+        raise AssertionError(f"a rebalance of a streams group is triggered with a member like {like_member}")
+
+    async def set_standbys(self, replicas: int | None) -> None:
+        """Set the group's standbys, or remove the value; refused above what the brokers allow."""
+
+        async def configure() -> bool:
+            self._board.tell(f"process {self._process.number}: {replicas} standbys")
+            if (replicas or 0) > MOST_STANDBYS:
+                return False
+            for tell in self.group.set_by_operator:
+                tell(self._process, replicas)
+            self.group.configure(replicas)
+            return True
+
+        answer = await self._call(configure, site="config-write")
+        if answer is not True:
+            self._refusal = answer if isinstance(answer, str) else "the brokers allow no such value"
+            self._refused_until = self.group.time() + REFUSED_FOR_SECONDS
+            raise KafkaStepError(f"set standbys to {replicas}: {self._refusal}")
+
+
+def described_streams(truth: StreamsTruth, standbys: StandbySetting | StandbySettingUnread) -> GroupDescription:
+    """StreamsGroupDescribe."""
+    members = tuple(_shown(member, truth) for member in truth.members.values())
+    streams = StreamsGroup(
+        epoch=truth.generation, assignment_epoch=truth.assigned_epoch, broker_release=RELEASE, standbys=standbys
+    )
+    return GroupDescription(truth.state, members, streams)
+
+
+def _with(group: GroupDescription, standbys: StandbySetting | StandbySettingUnread) -> GroupDescription:
+    assert group.streams is not None
+    return GroupDescription(
+        group.state,
+        group.members,
+        StreamsGroup(
+            epoch=group.streams.epoch,
+            assignment_epoch=group.streams.assignment_epoch,
+            broker_release=group.streams.broker_release,
+            standbys=standbys,
+        ),
+    )
+
+
+def _shown(member: Member, truth: StreamsTruth) -> Shown:
+    placed = truth.placed[member.id]
+    assert member.run is not None
+    return Shown(
+        id=member.id,
+        client_id=f"{truth.application_id}-{member.run.ordinal}",
+        client_host=member.host,
+        subscription=Subscription(
+            process_id=member.process_id, offsets=dict[object, Applied](), owned_partitions=frozenset()
+        ),
+        assignment=_assignment(placed.given),
+        streams=StreamsMembership(epoch=placed.epoch, target=_assignment(truth.targets.get(member.id, Share()))),
+    )
+
+
+def _assignment(share: Share) -> Assignment:
+    return Assignment(active=share.active, standby=share.standby, follow_up=FollowUp.NONE)
