@@ -135,14 +135,7 @@ def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[
     yield from _changes(scene, counts, seed)
     yield from of_neighbours(scene, counts, seed)
     yield from _losses(scene, counts, seed)
-    if scene.has_nodes:
-        yield from of_evictions(scene, counts, seed)
-    if scene.streams:
-        yield from of_settings(scene, counts, seed)
-    if scene.operators:
-        yield from _of_leaders(scene, counts, seed)
-    if scene.retention:
-        yield from _retention(scene, counts, seed)
+    yield from _of_kinds(scene, counts, seed)
     kills = tuple(("kill", ordinal) for ordinal in range(scene.replicas))
     at_once = (("wish", scene.replicas), ("wish", scene.replicas + 1), ("pause", 8), ("die", 0), ("template", 7))
     for site, number in _calls(counts, "removal"):
@@ -157,6 +150,18 @@ def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[
     for site, number in calls:
         for what, which in kills:
             yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "restart in place")
+
+
+def _of_kinds(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
+    """What befalls some scenes alone: nodes, settings of groups, replicas of the operator, claims."""
+    if scene.has_nodes:
+        yield from of_evictions(scene, counts, seed)
+    if scene.streams:
+        yield from of_settings(scene, counts, seed)
+    if scene.operators:
+        yield from _of_leaders(scene, counts, seed)
+    if scene.retention:
+        yield from _retention(scene, counts, seed)
 
 
 def _changes(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:

@@ -121,7 +121,12 @@ class Scene:
         retention = dict.fromkeys(self.retention.split(), "Delete")
         evictions = EVICTIONS if self.has_nodes else {}
         agent = {"agent": {"enabled": True}} if self.streams else {}
-        return {**agent, **(LEARNERS if self.on_demand else {}), **evictions, "state": {**STATE, "retention": retention}}
+        return {
+            **agent,
+            **(LEARNERS if self.on_demand else {}),
+            **evictions,
+            "state": {**STATE, "retention": retention},
+        }
 
     @property
     def setups(self) -> tuple[Setup, ...]:

@@ -5,11 +5,14 @@ As text it is one line, `down-4-3 seed=7 write:5:crash-after read:12:kill:2`, wh
 
 from dataclasses import dataclass
 
-SITES = ("read", "write", "lease", "kafka", "config", "config-write", "agent", "event", "told", "removal", "second")
+SITES = (
+    *("read", "write", "lease", "kafka", "config", "config-write", "agent", "event", "told", "removal"),
+    "second",
+)
 """Where a disturbance can be placed: at the n-th read or write of the API server or call for the Lease, at the n-th
-call to the brokers, read or write of a group's setting or round of questions to the agents, at the n-th event of a watch
-(counted from the beginning of the story, where it begins), at the n-th event that a process is told, right after the n-th removal, or so many seconds
-after the beginning."""
+call to the brokers, read or write of a group's setting or round of questions to the agents, at the n-th event of a
+watch (counted from the beginning of the story, where it begins), at the n-th event that a process is told, right after
+the n-th removal, or so many seconds after the beginning."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -63,6 +63,9 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "node-drain seed=1 write:15:delete-app:1", id="the budget of a StreamApp that is being deleted opens"
         ),
+        pytest.param("streams-demand-deleted seed=1", id="standbys stayed raised when the StreamApp was deleted"),
+        pytest.param("streams-rollout seed=1", id="a rollout of a streams group waited for ends that nobody read"),
+        pytest.param("streams-threads-3-2 seed=1", id="a streams group was read twice within one heartbeat"),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

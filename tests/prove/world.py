@@ -288,7 +288,7 @@ class World:
         """Whether a user has just given up what is held with good reason, for ever."""
         if self.loop.time() <= max(self.last_second, self.disturbed_at) + GIVEN_UP_AFTER:
             return False
-        has_given_up = any([one.gives_up() for one in self.apps])
+        has_given_up = any(one.gives_up() for one in self.apps)
         if has_given_up:
             self.board.tell("--- a user gives up")
             self._disturbed()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streamapp.controller.apps.memory import Memory
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.controller.reconcile.apply import Applier
@@ -43,7 +44,8 @@ def ended(group: Group, raised: RaisedStandbys | None) -> list[int | None]:
     record = None if raised is None else HoldRecord(epoch=Epoch(lease=0, counter=1), standbys=raised)
     workload = example.workload()
     assert workload.statefulset is not None
-    memory = SimpleNamespace(workload=replace(workload, statefulset=replace(workload.statefulset, record=record)))
+    memory = Memory("uid")
+    memory.workload = replace(workload, statefulset=replace(workload.statefulset, record=record))
     application: Any = SimpleNamespace(memory=memory, watch=SimpleNamespace(group=group))
     nothing: Any = None
     applier = Applier(nothing, nothing, Metrics())

@@ -8,12 +8,15 @@ whomever after members or the group's configuration changed, as brokers 4.2 do.
 import asyncio
 import random
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from streamapp.core.facts.ids import ProcessId
-from tests.prove.calls import Process
 from tests.prove.group import SESSION_TIMEOUT, AgentTruth, Group, Member, Run
 from tests.prove.streams.broker_assignor import deal_by_broker
 from tests.prove.streams.truth import Placed, Share, StreamsTruth
+
+if TYPE_CHECKING:
+    from tests.prove.calls import Process
 
 HEARTBEAT = 5.0
 """Brokers allow no shorter one."""
@@ -149,9 +152,7 @@ class StreamsGroup(Group):
         copies = {task for held in own for task in held.standby}
         return Share(
             frozenset(task for task in wanted.active if task not in active and task not in copies),
-            frozenset(
-                task for task in wanted.standby if active.get(task) != member.process_id and task not in copies
-            ),
+            frozenset(task for task in wanted.standby if active.get(task) != member.process_id and task not in copies),
         )
 
     def _take_up(self, identity: str) -> None:

@@ -24,11 +24,16 @@ SETTING = 9
 """The guarantee that the group's setting is put back, and that what another hand set is left alone."""
 LONGEST = 125.0
 """Seconds between two readings that still belong together."""
+MISSED = 4
+"""Looks of a process at the group, and at its agents, after which it has acted on what another hand set."""
+LATE = ("freeze", "timeout", "api-slow", "leader", "standby")
+"""Faults by which a write, or a look, comes late."""
+LONGEST_FREEZE = 45.0
 ORDERS = 200
 """Orders of ties that are tried where a hold lasts for ever."""
 COLD = {"WouldMoveCold", "NoLearners", "LearnersMissing"}
 LATE_PAUSE = 25.0
-"""Seconds after which the setting must be as its users have it, where the StreamApp is paused and nothing goes wrong."""
+"""Seconds into a pause after which the setting must be as its users have it, where nothing goes wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,17 +206,20 @@ class StreamsJudge(Judge):
         self.notes["standbys raised"] += 1
         record = self._raised()
         is_known = record is not None and record.get("before") in self._accepted
-        if not is_known and not self._is_hand_unseen():
+        if not is_known and not self._is_hand_unseen(process):
             self.wrong(SETTING, f"process {process.number} sets {standbys} standbys for {current}, on record: {record}")
-        if not is_known and self._is_hand_unseen():
+        elif not is_known:
             self.notes["overtaken"] += 1
-            self._accepted |= {None if record is None else record.get("before"), standbys}
+            self._accepted |= {standbys if record is None else record.get("before")}
         self._by_operator.add(standbys)
 
-    def _is_hand_unseen(self) -> bool:
+    def _is_hand_unseen(self, process: Process) -> bool:
         """Whether another hand wrote after the last chance to see it; a process that froze saw nothing."""
-        is_late = any(what.startswith(("freeze", "timeout", "api-slow")) for what in self._board.hits)
-        return self._now() - self._by_hand_at <= FRESH * (4 if is_late else 1)
+        looks = sum(look.at > self._by_hand_at for look in self._of(process).looks)
+        is_late = any(what.startswith(LATE) for what in self._board.hits)
+        return self._by_hand_at > 0 and (
+            looks < MISSED or (is_late and self._now() - self._by_hand_at <= LONGEST_FREEZE)
+        )
 
     def _raised(self) -> Json | None:
         """What the hold record says of the setting."""

@@ -68,7 +68,7 @@ def _no_ends_for_rollouts() -> Iterator[Any]:
 
 
 STREAMS_MUTANTS = (
-    Mutant("what the broker would do is not asked", _without_prediction, "streams-down-3-2"),
+    Mutant("what the broker would do is not asked", _without_prediction, "streams-down-4-2"),
     Mutant("readings are three seconds apart", _readings_close_together, "streams-threads-3-2"),
     Mutant("standbys are raised without a record", _without_a_record, "streams-demand-down-3-2"),
     Mutant("standbys are never put back", _never_put_back, "streams-demand-down-3-2"),

@@ -70,7 +70,11 @@ class AgentPoller:
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
         """Read the end offsets after the reports; a converged application that waits for nothing needs none."""
         watch, task_set = application.watch, application.memory.task_set
-        if watch is None or not isinstance(task_set, TaskSet) or not (is_shrinking or _is_awaited(watch, application.memory)):
+        if (
+            watch is None
+            or not isinstance(task_set, TaskSet)
+            or not (is_shrinking or _is_awaited(watch, application.memory))
+        ):
             return None
         began_at = self.now()
         ends = await watch.group.ends(task_set)
