@@ -23,7 +23,7 @@ from streamapp.core.facts.agent_reports import (
     TaskState,
 )
 from streamapp.core.facts.hold_record import Epoch
-from streamapp.core.facts.ids import ProcessId, TaskId
+from streamapp.core.facts.ids import ProcessId
 from tests.prove.calls import Process, Switchboard, Witness
 from tests.prove.group import AgentTruth, Group, Run
 from tests.prove.story import Disturbance
@@ -164,7 +164,8 @@ class PortedAgents:
             aside=STREAMS_PROTOCOL if group.truth.shape.streams else None,
             recovery_lag=group.truth.shape.limit,
             round=self._round(agent, group),
-            **_bytes(group, volume),
+            state_bytes=BYTES_OF_A_TASK * len(volume) if group.truth.shape.streams else None,
+            free_bytes=BYTES_FREE if group.truth.shape.streams else None,
         )
         agent.said = [word, *agent.said[:9]]
         return word
@@ -221,13 +222,6 @@ class PortedAgents:
 def _run(place: AgentAddress, group: Group) -> Run | None:
     alive = (member.run for member in group.listed(alive=True))
     return next((run for run in alive if run is not None and run.host == place.address), None)
-
-
-def _bytes(group: Group, volume: Mapping[TaskId, float]) -> dict[str, int]:
-    """What lies on a volume and what is free on it; asked for only where the brokers assign."""
-    if not group.truth.shape.streams:
-        return {}
-    return {"state_bytes": BYTES_OF_A_TASK * len(volume), "free_bytes": BYTES_FREE}
 
 
 def _heard(agent: AgentTruth, group: Group) -> AnnouncementAck:

@@ -39,6 +39,8 @@ class StreamsGroup(Group):
         """Told of a value that somebody else than the operator set, before it is there."""
         self.set_by_operator: list[Callable[[Process, int | None], None]] = []
         """Told of a value that the operator writes, before it is there."""
+        self.read_by_operator: list[Callable[[Process], None]] = []
+        """Told that an operator's process reads the value."""
         self.assigned: list[Callable[[frozenset[str], Mapping[str, Share]], None]] = []
         """Told of each new assignment: who is listed, and the targets before."""
         for member in truth.members.values():

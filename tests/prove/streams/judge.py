@@ -24,8 +24,8 @@ SETTING = 9
 """The guarantee that the group's setting is put back, and that what another hand set is left alone."""
 LONGEST = 125.0
 """Seconds between two readings that still belong together."""
-MISSED = 4
-"""Looks of a process at the group, and at its agents, after which it has acted on what another hand set."""
+KNOWN_AFTER = 0.31
+"""Seconds after which each broker knows a setting; a process that reads it then, and looks again, goes by it."""
 LATE = ("freeze", "timeout", "api-slow", "leader", "standby")
 """Faults by which a write, or a look, comes late."""
 LONGEST_FREEZE = 45.0
@@ -65,6 +65,9 @@ class StreamsJudge(Judge):
         self._by_operator: set[int | None] = set()
         """What the operator wrote since the setting was last as its users have it."""
         self._by_hand_at = float("-inf")
+        self._read_at: dict[int, list[float]] = {}
+        """When each process read the setting."""
+        self._streams.read_by_operator.append(self._read_by_operator)
         self._paused_at: float | None = None
 
     # Removals and restarts.
@@ -213,13 +216,18 @@ class StreamsJudge(Judge):
             self._accepted |= {standbys if record is None else record.get("before")}
         self._by_operator.add(standbys)
 
+    def _read_by_operator(self, process: Process) -> None:
+        self._read_at.setdefault(process.number, []).append(self._now())
+
     def _is_hand_unseen(self, process: Process) -> bool:
         """Whether another hand wrote after the last chance to see it; a process that froze saw nothing."""
-        looks = sum(look.at > self._by_hand_at for look in self._of(process).looks)
+        looks = self._of(process).looks
+        last = looks[-1].at if looks else float("-inf")
+        is_known = any(self._by_hand_at + KNOWN_AFTER < at < last for at in self._read_at.get(process.number, ()))
         is_late = any(what.startswith(LATE) for what in self._board.hits)
-        return self._by_hand_at > 0 and (
-            looks < MISSED or (is_late and self._now() - self._by_hand_at <= LONGEST_FREEZE)
-        )
+        if is_known and not (is_late and self._now() - self._by_hand_at <= LONGEST_FREEZE):
+            return False
+        return self._by_hand_at > 0
 
     def _raised(self) -> Json | None:
         """What the hold record says of the setting."""

@@ -3,11 +3,11 @@
 from streamapp.controller.apps.kafka_group import REFUSED_FOR_SECONDS
 from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.core.facts.group import (
-    Applied,
     Assignment,
     FollowUp,
     GroupDescription,
     GroupUnreadable,
+    OffsetSum,
     StandbySetting,
     StandbySettingUnread,
     StreamsGroup,
@@ -15,6 +15,7 @@ from streamapp.core.facts.group import (
     Subscription,
 )
 from streamapp.core.facts.group import Member as Shown
+from streamapp.core.facts.ids import TaskId
 from streamapp.core.reasons import Reason
 from tests.prove.calls import PortedGroup
 from tests.prove.group import Member
@@ -39,6 +40,8 @@ class PortedStreamsGroup(PortedGroup):
             return described_streams(self.group.truth, StandbySettingUnread("it was not asked yet"))
 
         async def setting() -> StandbySetting:
+            for tell in self.group.read_by_operator:
+                tell(self._process)
             shown = self.group.truth.shown
             return StandbySetting(shown or 0, is_set=shown is not None)
 
@@ -104,7 +107,7 @@ def _shown(member: Member, truth: StreamsTruth) -> Shown:
         client_id=f"{truth.application_id}-{member.run.ordinal}",
         client_host=member.host,
         subscription=Subscription(
-            process_id=member.process_id, offsets=dict[object, Applied](), owned_partitions=frozenset()
+            process_id=member.process_id, offsets=dict[TaskId, OffsetSum](), owned_partitions=frozenset()
         ),
         assignment=_assignment(placed.given),
         streams=StreamsMembership(epoch=placed.epoch, target=_assignment(truth.targets.get(member.id, Share()))),
