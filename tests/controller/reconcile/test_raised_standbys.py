@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streamapp.controller.apps.apps import Applications
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError, Poll
@@ -39,14 +40,19 @@ class Group:
         self.written.append(replicas)
 
 
-def ended(group: Group, raised: RaisedStandbys | None) -> list[int | None]:
-    """End an application whose last record had that raise; give what was written to the brokers."""
+def remembering(raised: RaisedStandbys | None) -> Memory:
+    """What is known of an application whose last record had that raise."""
     record = None if raised is None else HoldRecord(epoch=Epoch(lease=0, counter=1), standbys=raised)
     workload = example.workload()
     assert workload.statefulset is not None
     memory = Memory("uid")
     memory.workload = replace(workload, statefulset=replace(workload.statefulset, record=record))
-    application: Any = SimpleNamespace(memory=memory, watch=SimpleNamespace(group=group))
+    return memory
+
+
+def ended(group: Group, raised: RaisedStandbys | None) -> list[int | None]:
+    """End an application whose last record had that raise; give what was written to the brokers."""
+    application: Any = SimpleNamespace(memory=remembering(raised), watch=SimpleNamespace(group=group))
     nothing: Any = None
     applier = Applier(nothing, nothing, Metrics())
     asyncio.run(applier.leave_group_as_it_was(Key("shop", "counter"), application))
@@ -72,3 +78,15 @@ def test_what_another_hand_set_stays_and_so_does_what_nobody_raised() -> None:
 def test_what_cannot_be_put_back_is_in_the_log(group: Group, log_lines: list[Any]) -> None:
     assert ended(group, SEEN) == []
     assert [line["event"] for line in log_lines] == ["raised standbys are left"]
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize("raised", [None, SEEN])
+def test_what_is_to_be_put_back_is_remembered_until_a_pass_has_put_it_back(raised: RaisedStandbys | None) -> None:
+    nothing: Any = None
+    applications, key = Applications(nothing, nothing, nothing), Key("shop", "counter")
+    applications.get(key, "uid").memory.workload = remembering(raised).workload
+    applications.drop_deleted(key)
+    assert (applications.find(key) is not None) == (raised is not None)
+    applications.remove(key)
+    assert not applications.contains(key)
