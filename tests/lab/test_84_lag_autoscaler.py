@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from confluent_kafka import Consumer, TopicPartition
 
 from lab.build.keda import build_keda
 from lab.clusters import keda
@@ -21,7 +22,7 @@ from lab.clusters.embedded import import_image
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.node.layout import Layout
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.observed_app import ObservedApp, remove_all, unique_name
+from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import BUSY, LEAST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES, Settings
 
@@ -124,10 +125,25 @@ def driven(
     observed.app.scale(LEAST)
     observed.app.wait_until_converged(LEAST)
     observed.start_load()
+    # What was preloaded is lag until the application has committed it.
+    wait_until("little lag", lambda: lag_of(observed) < LAG / 2, 120, 1)
     yield Driven(observed)
     # While KEDA runs: its finalizer would keep the namespace for ever.
     kubectl.run("delete", "scaledobjects", "--all", "--namespace", NAMESPACE)
     remove_all(kubectl, bootstrap, [application])
+
+
+def lag_of(observed: ObservedApp) -> int:
+    """Records of the input that the group has not committed."""
+    application = observed.app.application
+    places = [TopicPartition(application.input_topic, number) for number in range(PARTITIONS)]
+    consumer = Consumer({"bootstrap.servers": observed.bootstrap, "group.id": application.application_id})
+    try:
+        committed = consumer.committed(places, timeout=20)
+        ends = [consumer.get_watermark_offsets(place, timeout=20)[1] for place in places]
+        return sum(end - max(one.offset, 0) for one, end in zip(committed, ends, strict=True))
+    finally:
+        consumer.close()
 
 
 def test_keda_takes_the_example_and_aims_its_autoscaler_at_the_streamapp(driven: Driven) -> None:
