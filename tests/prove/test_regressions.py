@@ -65,6 +65,9 @@ from tests.prove.story import Disturbance, Story
         ),
         pytest.param("streams-demand-deleted seed=1", id="standbys stayed raised when the StreamApp was deleted"),
         pytest.param("streams-rollout seed=1", id="a rollout of a streams group waited for ends that nobody read"),
+        pytest.param(
+            "streams-demand-down-4-2 seed=1 write:37:wish:4", id="a raise took the standbys from a pod that was leaving"
+        ),
         pytest.param("streams-threads-3-2 seed=1", id="a streams group was read twice within one heartbeat"),
     ],
 )

@@ -145,14 +145,21 @@ def test_they_are_put_back_when_nothing_needs_them(
     assert (kept.before, kept.to) == (raised.before, raised.to)
 
 
-def test_a_step_that_is_open_keeps_them() -> None:
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    ("app", "desired", "put_back"),
+    [({}, 3, []), ({}, 5, []), ({"paused": True}, 3, []), ({"deleting": True}, 3, [None])],
+    ids=["steady", "raised", "paused", "deleted"],
+)
+def test_a_step_that_is_open_keeps_them(app: dict[str, Any], desired: int, put_back: list[int | None]) -> None:
+    """The members of its pods are in the group until they have left."""
     step = replace(a_step(observed=(a_capture(3),)), from_replicas=4, to_replicas=3)
     record = HoldRecord(epoch=Epoch(lease=0, counter=1), hold=None, step=step, standbys=SEEN)
-    closing = a_case(SPREAD, StandbySetting(1, is_set=True), SEEN, is_held=False)
+    closing = a_case(SPREAD, StandbySetting(1, is_set=True), SEEN, is_held=False, desired=desired, app=app)
     statefulset = closing.workload.statefulset
     assert statefulset is not None
     workload = replace(closing.workload, statefulset=replace(statefulset, record=record))
-    assert written(decide(replace(closing, workload=workload), POLICY)) == []
+    assert written(decide(replace(closing, workload=workload), POLICY)) == put_back
 
 
 @pytest.mark.guarantee(2)
@@ -176,6 +183,12 @@ def test_a_value_of_another_hand_stays(setting: StandbySetting) -> None:
     assert (written(again), on_record(again)) == ([], foreign)
     after = decide(a_case(SPREAD, setting, foreign, is_held=False), POLICY)
     assert (written(after), on_record(after)) == ([], None)
+
+
+@pytest.mark.guarantee(2)
+def test_a_default_that_another_hand_sets_explicitly_is_not_overwritten() -> None:
+    during = decide(a_case(BARE, StandbySetting(0, is_set=True), RAISED), POLICY)
+    assert (written(during), on_record(during)) == ([], replace(RAISED, state=RaiseState.FOREIGN))
 
 
 @pytest.mark.parametrize(

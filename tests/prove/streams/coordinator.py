@@ -59,7 +59,11 @@ class StreamsGroup(Group):
     def configure(self, standbys: int | None) -> None:
         """A value arrives at the controller of the cluster; the brokers know it a little later."""
         self.truth.setting = standbys
-        self._loop.call_later(self._chance.uniform(0.005, 0.3), setattr, self.truth, "shown", standbys)
+        self._loop.call_later(self._chance.uniform(0.005, 0.3), self._show_setting)
+
+    def _show_setting(self) -> None:
+        """Brokers know values in the order in which they arrived: never an older one after a newer one."""
+        self.truth.shown = self.truth.setting
 
     # Who comes and goes.
 

@@ -26,6 +26,8 @@ LONGEST = 125.0
 """Seconds between two readings that still belong together."""
 KNOWN_AFTER = 0.31
 """Seconds after which each broker knows a setting; a process that reads it then, and looks again, goes by it."""
+UNSEEN = 10.0
+"""Seconds in which another hand's value can be replaced by the next one before the operator reads it."""
 LATE = ("freeze", "timeout", "api-slow", "leader", "standby")
 """Faults by which a write, or a look, comes late."""
 LONGEST_FREEZE = 45.0
@@ -62,6 +64,8 @@ class StreamsJudge(Judge):
         """What its users set last."""
         self._accepted = {self._by_user}
         """What may be set in the end; several values where another hand wrote what the operator takes for its own."""
+        self._accepted_before: set[int | None] = set()
+        """The same before another hand wrote last, with what that replaced unseen."""
         self._by_operator: set[int | None] = set()
         """What the operator wrote since the setting was last as its users have it."""
         self._by_hand_at = float("-inf")
@@ -110,7 +114,9 @@ class StreamsJudge(Judge):
         super()._by_coverage(what, seen, going, is_removal=is_removal)
         self._streams.advance()
         known = [look for look in seen.looks if look.is_stable and seen.statefulset_at - look.at <= FRESH]
-        if not any(look.generation == truth.generation for look in known):
+        is_known = any(look.generation == truth.generation for look in known)
+        # The brokers assign by the new setting, and the operator judged by the one that it read.
+        if not is_known or self._by_hand_at + KNOWN_AFTER > max(look.at for look in known):
             self.notes["overtaken"] += 1
             return
         members = [member for member in self._listed() if member.run is not None and member.run.ordinal in going]
@@ -193,21 +199,28 @@ class StreamsJudge(Judge):
     def _set_by_hand(self, standbys: int | None) -> None:
         self.notes["set by another hand"] += 1
         self.visited.add(f"guarantee {SETTING}")
-        # What the operator wrote itself it takes for its own, so its old value may come back.
-        is_ambiguous = standbys in self._by_operator
-        self._accepted = {standbys, *(self._accepted if is_ambiguous else ())}
+        # What the operator wrote itself, or is about to write, it takes for its own, so its old value may come back.
+        record = self._raised()
+        is_ambiguous = standbys in self._by_operator or (record is not None and standbys == record["to"])
+        unseen = self._accepted_before if self._now() - self._by_hand_at < UNSEEN else set()
+        self._accepted_before = self._accepted | unseen
+        self._accepted = {standbys, *(self._accepted_before if is_ambiguous else ())}
         self._by_user, self._by_hand_at = standbys, self._now()
         self._departures.clear()
 
     def _set_by_operator(self, process: Process, standbys: int | None) -> None:
         self.visited.add(f"guarantee {SETTING}")
-        current = self._streams.truth.setting
+        current, record = self._streams.truth.setting, self._raised()
+        if self._is_the_hands_own(record, standbys) and self._is_hand_unseen(process):
+            self.notes["overtaken"] += 1
+            self._accepted.add(None if record is None else record.get("before"))
+            self._by_operator.add(standbys)
+            return
         if standbys in self._accepted:
             self.notes["standbys put back"] += 1
             self._by_operator.clear()
             return
         self.notes["standbys raised"] += 1
-        record = self._raised()
         is_known = record is not None and record.get("before") in self._accepted
         if not is_known and not self._is_hand_unseen(process):
             self.wrong(SETTING, f"process {process.number} sets {standbys} standbys for {current}, on record: {record}")
@@ -215,6 +228,10 @@ class StreamsJudge(Judge):
             self.notes["overtaken"] += 1
             self._accepted |= {standbys if record is None else record.get("before")}
         self._by_operator.add(standbys)
+
+    def _is_the_hands_own(self, record: Json | None, standbys: int | None) -> bool:
+        """Whether a raise writes what another hand has just set: nothing tells the two from each other."""
+        return record is not None and standbys in self._accepted and record["to"] == standbys
 
     def _read_by_operator(self, process: Process) -> None:
         self._read_at.setdefault(process.number, []).append(self._now())

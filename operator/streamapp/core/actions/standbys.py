@@ -79,6 +79,10 @@ def standbys_now(evidence: Evidence, wanted: Wanted) -> StandbysNow:
     raised = _as_seen(raised, setting)
     if _is_needed(evidence, wanted):
         return _kept(evidence, raised, setting, missing)
+    if raised.state is RaiseState.SEEN and _has_open_step(evidence):
+        # The members of a pod that was let go are still there: without their standbys, brokers would move its tasks to
+        # pods without state.
+        return StandbysNow(record=raised)
     return _put_back(evidence, raised, setting)
 
 
@@ -131,7 +135,9 @@ def _as_seen(raised: RaisedStandbys, setting: StandbySetting) -> RaisedStandbys:
         return raised
     if setting == StandbySetting(raised.to, is_set=True):
         return replace(raised, state=RaiseState.SEEN)
-    is_unwritten = raised.state is RaiseState.WANTED and setting.replicas == raised.instead_of
+    # A value that another hand sets explicitly is its own, also if it equals the default that applied before.
+    was_set = raised.is_second or raised.before is not None
+    is_unwritten = raised.state is RaiseState.WANTED and setting == StandbySetting(raised.instead_of, is_set=was_set)
     return raised if is_unwritten else replace(raised, state=RaiseState.FOREIGN)
 
 
@@ -140,6 +146,15 @@ def _is_needed(evidence: Evidence, wanted: Wanted) -> bool:
     is_awaited = policy.rollout is RolloutPolicy.WHEN_CAUGHT_UP or policy.disruption is DisruptionPolicy.WHEN_CAUGHT_UP
     is_rolling = wanted.for_rollout is not None and is_awaited
     return policy.source is LearnerSource.ON_DEMAND and (wanted.for_hold is not None or is_rolling)
+
+
+def _has_open_step(evidence: Evidence) -> bool:
+    """Whether pods that were let go may not have left yet; a StreamApp that is being deleted waits for none."""
+    if evidence.snapshot.app.deleting:
+        return False
+    statefulset = evidence.snapshot.workload.statefulset
+    record = None if statefulset is None else statefulset.record
+    return isinstance(record, HoldRecord) and record.step is not None
 
 
 def _missing(evidence: Evidence, wanted: Wanted) -> Refusal | None:
