@@ -133,7 +133,13 @@ def _print_removed(removed: Removed) -> None:
 
 
 def _print_insight(root: Path) -> None:
-    for path in write_insight(root, datetime.now(UTC)):
+    """Write what the operator can show; rows that its contract refuses cost nothing else, since the tables stand."""
+    try:
+        paths = write_insight(root, datetime.now(UTC))
+    except (AnalyticsError, ValueError, OSError) as error:
+        click.echo(f"{root}: no insight is written, the tables are whole: {error}", err=True)
+        return
+    for path in paths:
         click.echo(f"{path}: {_size(path)}, what the operator can show")
 
 
