@@ -15,7 +15,8 @@ from streamapp.core.actions.decision import (
 )
 from streamapp.core.decide import decide
 from streamapp.core.facts.agent_reports import AgentsSeen, AsideKind, AssignorInactive
-from streamapp.core.facts.group import Member, StandbySetting, StandbySettingUnread
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import GroupDescription, Member, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RaiseState
 from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
@@ -259,3 +260,69 @@ def test_while_a_pod_may_be_evicted_the_standbys_that_this_rests_on_stay() -> No
     assert (written(decision), on_record(decision)) == ([], SEEN)
     nobody_leaves = replace(case, workload=replace(case.workload, pods=pods(3)))
     assert written(decide(nobody_leaves, policy)) == [None]
+
+
+LEAVING = pods(3, p2=a_pod(2, terminating=True))
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    ("app", "desired", "revision"),
+    [({}, 3, example.REVISION), ({}, 5, "new"), ({"paused": True}, 3, example.REVISION)],
+    ids=["the last pod of a rollout", "replicas rise", "paused"],
+)
+def test_a_pod_that_restarts_keeps_them_until_its_members_have_left(
+    app: dict[str, Any], desired: int, revision: str
+) -> None:
+    case = a_case(
+        SPREAD,
+        StandbySetting(1, is_set=True),
+        SEEN,
+        is_held=False,
+        desired=desired,
+        app=app,
+        statefulset={"update_revision": revision},
+        workload={"pods": LEAVING},
+    )
+    leaving = decide(case, POLICY)
+    assert (written(leaving), on_record(leaving)) == ([], SEEN)
+    group = replace(streams_group(), standbys=StandbySetting(1, is_set=True))
+    gone = tuple(streams_reading(SPREAD[:2], seconds, group) for seconds in (1, 15))
+    assert written(decide(replace(case, readings=gone), POLICY)) == [None]
+
+
+@pytest.mark.guarantee(1)
+def test_a_pod_that_was_evicted_keeps_them_until_its_members_have_left() -> None:
+    policy = replace(POLICY, disruption=DisruptionPolicy.WHEN_CAUGHT_UP)
+    going = a_pod(2, drain=NodeDrain("blue", UNSCHEDULABLE), terminating=True)
+    workload = {
+        "pods": pods(3, p2=going),
+        "budget": Budget.OPEN_FOR_ONE,
+        "evictable": 2,
+        "budget_lease": 0,
+        "sees_nodes": True,
+    }
+    decision = decide(a_case(SPREAD, StandbySetting(1, is_set=True), SEEN, is_held=False, workload=workload), policy)
+    assert (written(decision), on_record(decision)) == ([], SEEN)
+
+
+@pytest.mark.guarantee(1)
+def test_a_member_of_a_container_that_ended_keeps_them_though_its_pod_runs_again() -> None:
+    case = a_case(SPREAD, StandbySetting(1, is_set=True), SEEN, is_held=False)
+    group = case.readings[0].group
+    assert isinstance(group, GroupDescription)
+    member = group.members[2]
+    before = replace(a_capture(2), members=(MemberKey(member.id, None),), container_id="the one before")
+    decision = decide(replace(case, observed=(before,)), POLICY)
+    assert (written(decision), on_record(decision)) == ([], SEEN)
+
+
+@pytest.mark.guarantee(1)
+def test_a_step_that_is_open_keeps_the_first_standby_while_a_second_one_is_not_there_yet() -> None:
+    step = replace(a_step(observed=(a_capture(3),)), from_replicas=4, to_replicas=3)
+    record = HoldRecord(epoch=Epoch(lease=0, counter=1), hold=None, step=step, standbys=TWICE)
+    case = a_case(SPREAD, StandbySetting(1, is_set=True), TWICE, is_held=False, desired=5)
+    statefulset = case.workload.statefulset
+    assert statefulset is not None
+    workload = replace(case.workload, statefulset=replace(statefulset, record=record))
+    assert written(decide(replace(case, workload=workload), POLICY)) == []

@@ -79,9 +79,7 @@ def standbys_now(evidence: Evidence, wanted: Wanted) -> StandbysNow:
     raised = _as_seen(raised, setting)
     if _is_needed(evidence, wanted):
         return _kept(evidence, raised, setting, missing)
-    if raised.state is RaiseState.SEEN and _has_open_step(evidence):
-        # The members of a pod that was let go are still there: without their standbys, brokers would move its tasks to
-        # pods without state.
+    if is_ours(raised, setting) and _are_tasks_on_their_way(evidence):
         return StandbysNow(record=raised)
     return _put_back(evidence, raised, setting)
 
@@ -148,13 +146,32 @@ def _is_needed(evidence: Evidence, wanted: Wanted) -> bool:
     return policy.source is LearnerSource.ON_DEMAND and (wanted.for_hold is not None or is_rolling)
 
 
+def _are_tasks_on_their_way(evidence: Evidence) -> bool:
+    """Whether a pod that was let go, restarted or evicted is still there, or members of it are.
+
+    Without their standbys, brokers would move its tasks to pods without state. A StreamApp that is being deleted waits
+    for no pod.
+    """
+    return not evidence.snapshot.app.deleting and (_has_open_step(evidence) or _are_members_leaving(evidence))
+
+
 def _has_open_step(evidence: Evidence) -> bool:
-    """Whether pods that were let go may not have left yet; a StreamApp that is being deleted waits for none."""
-    if evidence.snapshot.app.deleting:
-        return False
     statefulset = evidence.snapshot.workload.statefulset
     record = None if statefulset is None else statefulset.record
     return isinstance(record, HoldRecord) and record.step is not None
+
+
+def _are_members_leaving(evidence: Evidence) -> bool:
+    """Whether the brokers list a member of a pod that does not run, or of a container that has ended."""
+    latest, snapshot = evidence.latest, evidence.snapshot
+    if latest is None:
+        return True
+    running = {pod.ordinal: pod.container.id for pod in snapshot.workload.pods if pod.is_running}
+    if any(ordinal not in running for ordinal in latest.placement.by_ordinal):
+        return True
+    listed = latest.group.member_ids
+    ended = (seen for seen in snapshot.observed if seen.container_id not in running.values())
+    return any(key.id in listed for seen in ended for key in seen.members)
 
 
 def _missing(evidence: Evidence, wanted: Wanted) -> Refusal | None:
