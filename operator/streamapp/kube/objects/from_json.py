@@ -60,6 +60,14 @@ def statefulset(live: Json, *, is_ours: bool, template_is_written: bool, drift: 
     )
 
 
+def _is_number(text: str) -> bool:
+    """Whether it is an ordinal as a StatefulSet writes it: `00` is the name of another object, which anybody can make.
+
+    Two objects of one ordinal would be a contradiction that no pass can go on from.
+    """
+    return text.isascii() and text.isdecimal() and text == str(int(text))
+
+
 def is_controlled_by(live: Json, owner_uid: str) -> bool:
     """Whether the object's controller is the owner."""
     owners = live["metadata"].get("ownerReferences", ())
@@ -75,7 +83,7 @@ def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | Non
         statefulset_uid: Their controller; None where it is gone and has left orphans, which all count.
         container: Name of the application's container; empty for the first.
     """
-    named = [one for one in live if _ORDINAL.sub("", one["metadata"]["name"]) == statefulset_name]
+    named = [one for one in live if _is_number(one["metadata"]["name"].removeprefix(f"{statefulset_name}-"))]
     return tuple(
         _pod(one, container) for one in named if statefulset_uid is None or is_controlled_by(one, statefulset_uid)
     )
@@ -106,7 +114,7 @@ def volumes(
         name = str(claim["metadata"]["name"])
         prefix = f"{template}-{statefulset_name}-"
         number = name.removeprefix(prefix)
-        if number == name or not number.isdecimal():
+        if number == name or not _is_number(number):
             continue
         ordinal, deleting = Ordinal(int(number)), "deletionTimestamp" in claim["metadata"]
         if not deleting or ordinal in given_up:
