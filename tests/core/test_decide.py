@@ -24,6 +24,7 @@ from streamapp.core.reasons import Reason
 from tests.builders import (
     NOW,
     POLICY,
+    a_capture,
     a_pod,
     a_record,
     a_snapshot,
@@ -32,6 +33,7 @@ from tests.builders import (
     an_end,
     an_unreadable,
     decided,
+    not_running,
     pods,
     told,
     volumes,
@@ -239,6 +241,24 @@ def test_a_process_id_is_recorded_the_first_time_it_is_seen() -> None:
     assert decision.plan == (
         RecordProcessId(ordinal=Ordinal(2), process_id=example.process_id(2), reason=Reason.ProcessIdUnrecorded),
     )
+
+
+@pytest.mark.guarantee(5)
+@pytest.mark.parametrize("case", ["not running yet", "on its way out", "seen in another container"])
+def test_a_member_of_an_earlier_pod_gives_its_process_id_to_no_new_volume(case: str) -> None:
+    """The new pod has the address of the one before, as on the network of a node, and its first member is still listed.
+
+    What is on record is never replaced, so that the wrong ID would hold every scale-down.
+    """
+    pod = {
+        "not running yet": a_pod(2, container=not_running(ever_ran=False), ready=False),
+        "on its way out": a_pod(2, terminating=True),
+        "seen in another container": a_pod(2),
+    }[case]
+    before = a_capture(2, container_id="the one before", pod_uid="pod-before")
+    workload = {"volumes": (*volumes(2), example.volume(2, process_id=None)), "pods": pods(3, p2=pod)}
+    snapshot = a_snapshot(desired=3, record=None, workload=workload, observed=(before,))
+    assert not any(isinstance(step, RecordProcessId) for step in decide(snapshot, POLICY).plan)
 
 
 def test_a_process_id_that_another_volume_has_is_not_recorded() -> None:

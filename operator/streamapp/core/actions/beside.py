@@ -41,13 +41,22 @@ def probe_members(evidence: Evidence) -> tuple[Step, ...]:
 
 
 def new_process_ids(evidence: Evidence) -> tuple[Step, ...]:
-    """Record what a volume runs as, the first time it is seen."""
-    latest = evidence.latest
+    """Record what a volume runs as, the first time it is seen: in a container that runs, and by its own members.
+
+    What is on record is never replaced. A pod can have the address of one that is gone, on the network of its node
+    above all; the members that are still listed there would give their process ID to a new volume.
+    """
+    latest, snapshot = evidence.latest, evidence.snapshot
     if latest is None or latest.group.state is not GroupState.STABLE or not latest.group.is_decoded:
         return ()
-    placement = latest.placement
+    placement, workload = latest.placement, snapshot.workload
+    running = {pod.ordinal: pod.container.id for pod in workload.pods if pod.is_running}
+    seen_in = {key.id: seen.container_id for seen in snapshot.observed for key in seen.members}
     return tuple(
         RecordProcessId(ordinal=ordinal, process_id=process_id, reason=Reason.ProcessIdUnrecorded)
-        for ordinal, process_id in unrecorded(placement, evidence.snapshot.workload).items()
-        if process_id is not None and process_id not in placement.duplicated
+        for ordinal, process_id in unrecorded(placement, workload).items()
+        if process_id is not None
+        and process_id not in placement.duplicated
+        and ordinal in running
+        and all(seen_in.get(one.id, running[ordinal]) == running[ordinal] for one in placement.members(ordinal))
     )
