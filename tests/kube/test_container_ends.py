@@ -14,13 +14,14 @@ def a_pod(**terminated: Any) -> dict[str, Any]:
 
 
 def test_an_end_has_its_time_its_reason_and_its_exit_code() -> None:
-    assert container_ends(a_pod(exitCode=137)) == (
+    assert container_ends(a_pod(exitCode=137, startedAt="2026-11-21T11:00:00Z")) == (
         ContainerEnd(
             pod_uid="pod-1",
             container_id="containerd://1",
             finished_at=datetime(2026, 11, 21, 12, tzinfo=UTC),
             reason="Error",
             exit_code=137,
+            started_at=datetime(2026, 11, 21, 11, tzinfo=UTC),
         ),
     )
 

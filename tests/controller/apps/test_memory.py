@@ -6,7 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from streamapp.controller.apps.memory import RUN_RETENTION, Memory
-from streamapp.core.facts.containers import ContainerEnd
+from streamapp.core.evidence.eviction import evictable
+from streamapp.core.facts.containers import ContainerEnd, MemberKey
+from streamapp.core.facts.group import GroupDescription, GroupState
+from streamapp.core.facts.policy import Timing
+from tests.builders import a_capture, an_end
 from tests.support import example
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -28,6 +32,30 @@ def test_the_nodes_clock_counts_where_it_is_behind() -> None:
     memory = Memory(uid="u")
     memory.record_terminations((end(NOW - timedelta(seconds=5)),), NOW)
     assert memory.ends["c"].finished_at == NOW - timedelta(seconds=5)
+
+
+@pytest.mark.guarantee(7)
+@pytest.mark.parametrize("late", [timedelta(seconds=20), timedelta(minutes=1)])
+def test_a_member_of_the_next_container_stays_where_the_node_was_cut_off_and_its_clock_is_ahead(
+    late: timedelta,
+) -> None:
+    """The API server shows the first container long after its end: the member of the second one is captured there."""
+    memory, ahead, joined = Memory(uid="u"), timedelta(seconds=15), NOW + timedelta(seconds=3)
+    memory.record_runs(["containerd://3"], NOW - timedelta(hours=1))
+    before = a_capture(3, seen_at=NOW - timedelta(minutes=5), members=(MemberKey("before"),))
+    after = a_capture(3, seen_at=joined, members=(MemberKey("after"),))
+    started = NOW - timedelta(hours=1, seconds=1) + ahead
+    ended = an_end(3, finished_at=NOW + ahead, started_at=started)
+    memory.record_terminations((ended,), NOW + late)
+    members = tuple(replace(example.member(3), id=name) for name in ("after", "before"))
+    found = evictable(
+        (before, after),
+        tuple(memory.ends.values()),
+        GroupDescription(GroupState.STABLE, members),
+        Timing().eviction_margin,
+        for_good=lambda _: False,
+    )
+    assert [key.id for one in found for key in one.members] == ["before"]
 
 
 @pytest.mark.guarantee(1)

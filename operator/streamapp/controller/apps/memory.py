@@ -198,16 +198,23 @@ class Memory:
     def record_terminations(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
         """Remember how containers ended; the first trusted report of each stays.
 
-        A node's clock can be ahead of ours. If it dates an end after we received it, the time of receipt counts. Else a
-        member of the next container would count as one that was there before the end.
+        A node's clock can be ahead of ours: at least by as much as it dated the start after we saw the container run.
+        If an end is still dated after we received it, the time of receipt counts. Else a member of the next container
+        would count as one that was there before the end: above all where the node was cut off meanwhile, so that its
+        reports are late.
         """
         for reported in ends:
-            end = replace(reported, finished_at=min(reported.finished_at, at))
+            end = replace(reported, finished_at=min(reported.finished_at - self._clock_ahead(reported), at))
             earlier = self.ends.get(end.container_id)
             if earlier is None or (end.is_trusted and not earlier.is_trusted):
                 self.ends[end.container_id] = end
         for old in [end for end in self.ends.values() if end.finished_at < at - CONTAINER_END_RETENTION]:
             del self.ends[old.container_id]
+
+    def _clock_ahead(self, end: ContainerEnd) -> timedelta:
+        """How far the clock of a container's node is known to be ahead."""
+        seen = self.runs.get(end.container_id)
+        return timedelta(0) if seen is None or end.started_at is None else max(timedelta(0), end.started_at - seen)
 
     def record_runs(self, container_ids: Iterable[str], at: datetime) -> None:
         """Remember which containers were seen running; the first time stays, for as long as they are seen."""

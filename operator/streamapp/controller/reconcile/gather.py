@@ -214,6 +214,8 @@ class Gatherer:
             self._applications.connect_group(key, application, access)
         facts = await self._with_drift(facts)
         live = await self._live(facts, is_raised=raised is not None)
+        for pod in live.pods:  # before the runs that are over are forgotten
+            application.memory.record_terminations(from_json.container_ends(pod), earliest(self._now))
         workload = application.memory.with_runs(self._workload(facts, live), self._now())
         return self._gathered(facts, live, workload, raised)
 
@@ -223,8 +225,6 @@ class Gatherer:
         policy = policy_of(streamapp) if isinstance(streamapp, StreamApp) else ScalingPolicy()
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
-        for pod in live.pods:
-            memory.record_terminations(from_json.container_ends(pod), earliest(self._now))
         if facts.is_live:
             _remember_who_is_where(memory, streamapp, workload)
         snapshot = Snapshot(

@@ -45,6 +45,8 @@ class ContainerEnd:
     reason: str
     exit_code: int | None = None
     """None where it is not known."""
+    started_at: datetime | None = None
+    """By the node's clock; None where it is not known."""
 
     @property
     def is_trusted(self) -> bool:

@@ -183,6 +183,7 @@ def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
             finished_at=time(end["finishedAt"]),
             reason=end.get("reason", ""),
             exit_code=end.get("exitCode"),
+            started_at=time(end["startedAt"]) if end.get("startedAt") else None,
         )
         for end in _terminations(pod)
         if end.get("containerID") and end.get("finishedAt")
