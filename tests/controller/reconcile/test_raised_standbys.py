@@ -3,7 +3,8 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -12,6 +13,8 @@ from streamapp.controller.apps.memory import Memory
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.controller.reconcile.apply import Applier
+from streamapp.controller.reconcile.gather import OtherInstallation
+from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.core.facts.group import GroupDescription, GroupState, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RaiseState
 from streamapp.kube.client.kinds import Key
@@ -33,6 +36,9 @@ class Group:
     async def describe(self) -> Poll:
         streams = replace(streams_group(), standbys=self.setting)
         return Poll(GroupDescription(GroupState.EMPTY, (), streams))
+
+    def close(self) -> None:
+        """Nothing to do."""
 
     async def set_standbys(self, replicas: int | None) -> None:
         if self.is_refused:
@@ -90,3 +96,25 @@ def test_what_is_to_be_put_back_is_remembered_until_a_pass_has_put_it_back(raise
     assert (applications.find(key) is not None) == (raised is not None)
     applications.remove(key)
     assert not applications.contains(key)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize(("uid", "put_back"), [("uid", []), ("another", [None])], ids=["the same", "made anew"])
+def test_a_streamapp_that_is_made_anew_finds_the_setting_as_it_was(uid: str, put_back: list[int | None]) -> None:
+    """No pass has seen that the former one was gone."""
+    key, group, nothing = Key("shop", "counter"), Group(StandbySetting(1, is_set=True)), cast("Any", None)
+    applications = Applications(nothing, nothing, nothing)
+    application = applications.get(key, "uid")
+    application.memory.workload = remembering(SEEN).workload
+    application.watch = cast("Any", SimpleNamespace(group=group))
+    applications.drop_deleted(key)
+    applications.remember_resource(key, {"metadata": {"uid": uid, "resourceVersion": "7"}})
+
+    async def read_replicas(key: Key, *, live: bool) -> OtherInstallation:  # noqa: ARG001 (the gatherer's arguments)
+        applications.get(key, uid)
+        return OtherInstallation("the pass ends here")
+
+    gatherer, reporter = SimpleNamespace(read_replicas=read_replicas, can_be_told=bool), MagicMock()
+    applier = Applier(nothing, nothing, Metrics())
+    asyncio.run(Reconciler(cast("Any", gatherer), applier, reporter, applications).reconcile(key))
+    assert group.written == put_back

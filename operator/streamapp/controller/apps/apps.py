@@ -160,6 +160,11 @@ class Applications:
         """Give an application that a pass has already seen."""
         return self._applications.get(key)
 
+    def is_replaced(self, key: Key) -> bool:
+        """Whether the StreamApp as last received is another one of the same name than the one that passes have seen."""
+        known, resource = self._applications.get(key), self._resources.get(key)
+        return known is not None and resource is not None and str(resource["metadata"]["uid"]) != known.memory.uid
+
     def connect_group(self, key: Key, application: Application, cluster_access: ClusterAccess) -> None:
         """Poll its group over a connection with this access; replace an older connection.
 

@@ -134,6 +134,7 @@ class Reconciler:
         return self._scaling_pause_seconds if self._scales(key) else math.inf
 
     async def _pass(self, key: Key, *, live: bool = False) -> float | None:
+        await self._leave_predecessor(key)
         live = live or self._must_be_live(key)
         known = self._applications.find(key)
         facts = await self._gatherer.read_replicas(key, live=live)
@@ -166,6 +167,16 @@ class Reconciler:
             facts.application.memory.raised = raised
         return await self._pass(key, live=True)
 
+    async def _leave_predecessor(self, key: Key) -> None:
+        """Put back the group's setting of a StreamApp that was deleted and made anew under its name.
+
+        No pass has found it gone, and its hold record goes with its StatefulSet.
+        """
+        application = self._applications.find(key)
+        if application is not None and self._applications.is_replaced(key):
+            await self._applier.leave_group_as_it_was(key, application)
+            self._applications.forget(key)
+
     async def _forget(self, key: Key) -> None:
         """Drop all of a StreamApp that is gone."""
         application = self._applications.find(key)
@@ -196,9 +207,10 @@ class Reconciler:
         refused the raise for that.
         """
         application = self._applications.find(key)
-        if application is None or not application.memory.is_fenced or not self._gatherer.can_be_told(key):
-            return 0.0
-        if self._is_asked_to_wait(key):
+        if application is None or self._applications.is_replaced(key):
+            return 0.0  # of one that was made anew, the pass leaves the group of the former one first
+        is_told = application.memory.is_fenced and self._gatherer.can_be_told(key)
+        if not is_told or self._is_asked_to_wait(key):
             return 0.0  # the queue waits
         facts = await self._gatherer.read_replicas(key, live=False)
         if not isinstance(facts, ReplicaFacts) or facts.application is not application or facts.statefulset is None:
