@@ -41,19 +41,8 @@ public final class TopicsCommand implements Callable<Integer> {
     @Mixin
     private Connection connection;
 
-    @Option(
-            names = "--input-topic",
-            paramLabel = "TOPIC",
-            defaultValue = "${env:INPUT_TOPIC:-counter-input}",
-            description = "Default: INPUT_TOPIC, else counter-input.")
-    private String inputTopic;
-
-    @Option(
-            names = "--output-topic",
-            paramLabel = "TOPIC",
-            defaultValue = "${env:OUTPUT_TOPIC:-counter-output}",
-            description = "Default: OUTPUT_TOPIC, else counter-output.")
-    private String outputTopic;
+    @Mixin
+    private TopicOptions topics;
 
     @Mixin
     private TableOptions table;
@@ -75,9 +64,9 @@ public final class TopicsCommand implements Callable<Integer> {
     @Override
     public Integer call() throws LoadException, InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
-        try (Topics topics = connection.topics()) {
+        try (Topics brokers = connection.topics()) {
             for (NewTopic topic : wanted()) {
-                String verb = topics.ensure(topic) ? "created" : "was there";
+                String verb = brokers.ensure(topic) ? "created" : "was there";
                 out.println("topics: " + topic.name() + " " + verb + ", " + partitions + " partitions");
             }
         }
@@ -86,11 +75,11 @@ public final class TopicsCommand implements Callable<Integer> {
 
     /** Give the topics, all with as many partitions: the table is read by the tasks that read the input. */
     public List<NewTopic> wanted() {
-        List<NewTopic> topics = new ArrayList<>();
-        topics.add(new NewTopic(inputTopic, partitions, replicationFactor).configs(APPEND_TIMES));
-        topics.add(new NewTopic(outputTopic, partitions, replicationFactor).configs(APPEND_TIMES));
+        List<NewTopic> all = new ArrayList<>();
+        all.add(new NewTopic(topics.input, partitions, replicationFactor).configs(APPEND_TIMES));
+        all.add(new NewTopic(topics.output, partitions, replicationFactor).configs(APPEND_TIMES));
         table.topic().ifPresent(
-                name -> topics.add(new NewTopic(name, partitions, replicationFactor).configs(COMPACTED)));
-        return topics;
+                name -> all.add(new NewTopic(name, partitions, replicationFactor).configs(COMPACTED)));
+        return all;
     }
 }

@@ -22,7 +22,6 @@ import org.apache.kafka.common.record.TimestampType;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
@@ -42,19 +41,8 @@ public final class WaitsCommand implements Callable<Integer> {
     @Mixin
     private Connection connection;
 
-    @Option(
-            names = "--input-topic",
-            paramLabel = "TOPIC",
-            defaultValue = "${env:INPUT_TOPIC:-counter-input}",
-            description = "Default: INPUT_TOPIC, else counter-input.")
-    private String inputTopic;
-
-    @Option(
-            names = "--output-topic",
-            paramLabel = "TOPIC",
-            defaultValue = "${env:OUTPUT_TOPIC:-counter-output}",
-            description = "Default: OUTPUT_TOPIC, else counter-output.")
-    private String outputTopic;
+    @Mixin
+    private TopicOptions topics;
 
     @Spec
     private CommandSpec spec;
@@ -81,13 +69,13 @@ public final class WaitsCommand implements Callable<Integer> {
             signal.finished();
             return 0;
         } catch (KafkaException e) {
-            throw new LoadException("topics " + inputTopic + " and " + outputTopic + " cannot be read", e);
+            throw new LoadException("topics " + topics.input + " and " + topics.output + " cannot be read", e);
         }
     }
 
     private Collection<TopicPartition> partitions(Consumer<byte[], byte[]> consumer) {
         List<TopicPartition> all = new ArrayList<>();
-        for (String topic : List.of(inputTopic, outputTopic)) {
+        for (String topic : List.of(topics.input, topics.output)) {
             consumer.partitionsFor(topic).forEach(one -> all.add(new TopicPartition(topic, one.partition())));
         }
         return all;
@@ -98,14 +86,14 @@ public final class WaitsCommand implements Callable<Integer> {
             throw new LoadException("topic " + record.topic() + " does not keep the broker's time; set its"
                     + " message.timestamp.type to LogAppendTime");
         }
-        if (record.topic().equals(inputTopic)) {
+        if (record.topic().equals(topics.input)) {
             clockMs = Math.max(clockMs, record.timestamp());
             of(record.partition()).input(record.offset(), record.timestamp());
             return;
         }
         Matcher place = OUTPUT.matcher(new String(record.value(), StandardCharsets.UTF_8));
         if (!place.lookingAt()) {
-            throw new LoadException("topic " + outputTopic + " holds another output than the counter's");
+            throw new LoadException("topic " + topics.output + " holds another output than the counter's");
         }
         of(Integer.parseInt(place.group(1))).output(Long.parseLong(place.group(2)), record.timestamp());
     }
