@@ -78,6 +78,105 @@ def test_a_template_that_changes_while_the_pods_stop_is_not_overwritten(running:
     assert (running.end, running.app["spec"]["template"]["spec"]["containers"][0]["image"]) == (CLASSIC, "words:3")
 
 
+def deployed(world: World, **changes: str) -> None:
+    """Another writer sets the image, or variables, of the application."""
+    template = world.app["spec"]["template"]
+    container = template["spec"]["containers"][0]
+    container["image"] = changes.pop("image", container["image"])
+    known = {one["name"]: one for one in container["env"]}
+    known |= {name: {"name": name, "value": value} for name, value in changes.items()}
+    container["env"] = list(known.values())
+    change(world, template=template)
+
+
+def stopped_in(world: World, migrate: Migrate, stage: str) -> None:
+    """A migration that was interrupted in a stage after the template was written."""
+    world.stays = {"template" if stage == "switch" else "convergence"}
+
+    def interrupt(world: World) -> None:
+        if world.record is not None and world.record["stage"] == stage:
+            raise KeyboardInterrupt
+
+    world.on_tick = interrupt
+    assert migrate(*TO_STREAMS).code == 130
+    world.on_tick, world.stays = lambda _: None, set()
+
+
+@pytest.mark.parametrize("stage", ["switch", "start"])
+def test_an_abort_keeps_what_another_writer_changed_after_the_switch(
+    running: World, migrate: Migrate, stage: str
+) -> None:
+    stopped_in(running, migrate, stage)
+    deployed(running, image="words:3", ADDED="yes")
+    ran = migrate("--abort")
+    template = running.app["spec"]["template"]["spec"]["containers"][0]
+    assert (ran.code, template["image"], running.protocol) == (0, "words:3", "classic"), ran.err
+    assert running.env == {"GROUP_PROTOCOL": "classic", "LEVEL": "info", "ADDED": "yes"}
+    assert (running.record, running.pods) == (None, REPLICAS)
+
+
+@pytest.mark.parametrize("stage", ["switch", "start"])
+def test_an_abort_refuses_to_overwrite_what_it_would_take_back(running: World, migrate: Migrate, stage: str) -> None:
+    stopped_in(running, migrate, stage)
+    deployed(running, GROUP_PROTOCOL="other")
+    before = running.app
+    written = len(running.cluster.written)
+    for arguments in (("--abort",), ("--abort", "--dry-run")):
+        ran = migrate(*arguments)
+        assert ran.code == 1
+        assert "spec.template.spec.containers[app].env[GROUP_PROTOCOL]" in one_line(ran.err)
+    assert (running.app, len(running.cluster.written)) == (before, written)
+    deployed(running, GROUP_PROTOCOL="streams")
+    assert (migrate("--abort").code, running.end) == (0, CLASSIC)
+
+
+def test_an_abort_compares_again_when_the_pods_have_stopped(running: World, migrate: Migrate) -> None:
+    stopped_in(running, migrate, "start")
+
+    def deploy(world: World) -> None:
+        if world.record is not None and world.record["abort"] and world.env["GROUP_PROTOCOL"] == "streams":
+            deployed(world, image="words:4", GROUP_PROTOCOL="other")
+
+    running.on_tick = deploy
+    ran = migrate("--abort")
+    assert (ran.code, running.env["GROUP_PROTOCOL"], running.desired) == (1, "other", 0)
+    assert "another writer changed what the migration wrote" in one_line(ran.err)
+    running.on_tick = lambda _: None
+    deployed(running, GROUP_PROTOCOL="classic")
+    assert (migrate().code, running.end) == (0, CLASSIC)
+    assert running.app["spec"]["template"]["spec"]["containers"][0]["image"] == "words:4"
+
+
+def test_an_abort_of_what_another_writer_took_back_already_waits_for_no_other_template(
+    running: World, migrate: Migrate
+) -> None:
+    stopped_in(running, migrate, "start")
+    deployed(running, GROUP_PROTOCOL="classic")
+    running._put_statefulset()  # the operator writes before the user comes back
+    ran = migrate("--abort", "--timeout", "30s")
+    assert (ran.code, running.end) == (0, CLASSIC), ran.err
+
+
+def test_a_template_that_is_written_again_after_an_abort_is_taken_back_when_the_user_says_so(
+    running: World, migrate: Migrate
+) -> None:
+    stopped_in(running, migrate, "switch")
+    running.stays = {"template"}
+    written: list[int] = []
+
+    def reapply(world: World) -> None:
+        if world.record is not None and world.record["abort"] and not written:
+            written.append(world.ticks)
+            deployed(world, GROUP_PROTOCOL="streams")
+
+    running.on_tick = reapply
+    ran = migrate("--abort")
+    assert (ran.code, running.env["GROUP_PROTOCOL"]) == (1, "streams")
+    assert "another writer changed the pod template" in one_line(ran.err)
+    running.stays = set()
+    assert (migrate("--abort").code, running.end) == (0, CLASSIC)
+
+
 def test_an_autoscaler_that_cannot_be_read_at_the_end_is_waited_for(running: World, migrate: Migrate) -> None:
     running.there.put(HPAS, an_autoscaler(policy="Max"))
     told: list[str | None] = []

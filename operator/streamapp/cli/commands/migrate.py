@@ -4,6 +4,8 @@ Ctrl-C, a crash or a lost connection leaves a stage on record; the next run goes
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -73,37 +75,87 @@ async def pause() -> None:
 
 def migrate(target: Target, request: Request, output: Output) -> int:
     """Begin a migration, continue it or take it back; give the exit code."""
-    facts = run(_look(target, request))
-    record = facts.record
-    if isinstance(record, UnreadableRecord):
-        why, step = f"its record cannot be read: {record.why}", f"look at the annotation {MIGRATION}, then remove it"
-        raise CliError(f"StreamApp {facts.view.name}", why, step)
-    if request.abort and record is None:
-        raise CliError(f"StreamApp {facts.view.name}", "no migration is under way", "no action needed")
-    found: tuple[Finding, ...] = ()
-    if isinstance(record, Record):
-        _require_same(facts, record, request)
-        if request.dry_run:
-            _show_under_way(facts, record, output)
-            return Exit.FINE
-        first = steps.aborted(facts, record) if request.abort else None
-        question = f"{'Abort' if request.abort else 'Continue'} the migration of {facts.view.name}"
-    else:
-        after = _changed_template(facts, request)
-        plan, first, found = _begin(facts, request, after)
-        refused = checks.obstacles(found, request.despite)
-        if request.dry_run or refused or output is Output.TABLE:
-            _show_plan(plan, found, output, dry_run=request.dry_run)
-        if refused:
-            raise _refusal(facts, refused)
-        _require_pod(facts, run(_try(target, request, facts, after)))
-        if request.dry_run:
-            return Exit.FINE
-        question = f"Stop {facts.view.name} and start it with the {request.to.value} protocol"
-    require_yes(f"StreamApp {facts.view.name}", question, yes=request.yes)
-    loop = run(_proceed(target, request, facts, first))
-    _show_result(facts, loop, found, output)
+    prepared = run(_prepare(target, request, output))
+    if request.dry_run:
+        return Exit.FINE
+    facts = prepared.facts
+    require_yes(f"StreamApp {facts.view.name}", prepared.question, yes=request.yes)
+    loop = run(_proceed(target, request, prepared))
+    _show_result(facts, loop, prepared.found, output)
     return Exit.FINE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """A run before its first write."""
+
+    facts: Facts
+    """What the user was shown."""
+    first: Change | None
+    """The first write; None: the loop finds what is next."""
+    question: str
+    found: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """An open connection, and the StreamApp that it is for."""
+
+    client: KubeClient
+    connection: ClusterConnection
+    key: Key
+
+
+@asynccontextmanager
+async def _reach(target: Target, request: Request) -> AsyncGenerator[_Reached, None]:
+    """Open a client with fresh credentials; a KubeError inside the block becomes a CliError about the StreamApp."""
+    connection = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, connection), request.name)
+    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
+        yield _Reached(client, connection, key)
+
+
+async def _prepare(target: Target, request: Request, output: Output) -> _Prepared:
+    """Look, and show what is planned or under way. CliError: nothing can begin, or the record is of no use."""
+    async with _reach(target, request) as way:
+        operator, clock = request.operator_namespace, OperatorClock()
+        facts = await requests.read_facts(way.client, way.connection, way.key, operator, clock, for_plan=True)
+        record = facts.record
+        if isinstance(record, UnreadableRecord):
+            why, step = (
+                f"its record cannot be read: {record.why}",
+                f"look at the annotation {MIGRATION}, then remove it",
+            )
+            raise CliError(f"StreamApp {facts.view.name}", why, step)
+        if isinstance(record, Record):
+            return _prepare_to_go_on(facts, record, request, output)
+        if request.abort:
+            raise CliError(f"StreamApp {facts.view.name}", "no migration is under way", "no action needed")
+        return await _prepare_to_begin(way.client, facts, request, output)
+
+
+def _prepare_to_go_on(facts: Facts, record: Record, request: Request, output: Output) -> _Prepared:
+    _require_same(facts, record, request)
+    first = steps.aborted(facts, record) if request.abort else None
+    if isinstance(first, Stop):
+        raise CliError(f"StreamApp {facts.view.name}", plain(first.why), first.next_step)
+    if request.dry_run:
+        _show_under_way(facts, record, output)
+    question = f"{'Abort' if request.abort else 'Continue'} the migration of {facts.view.name}"
+    return _Prepared(facts=facts, first=first, question=question)
+
+
+async def _prepare_to_begin(client: KubeClient, facts: Facts, request: Request, output: Output) -> _Prepared:
+    after = _changed_template(facts, request)
+    plan, first, found = _begin(facts, request, after)
+    refused = checks.obstacles(found, request.despite)
+    if request.dry_run or refused or output is Output.TABLE:
+        _show_plan(plan, found, output, dry_run=request.dry_run)
+    if refused:
+        raise _refusal(facts, refused)
+    _require_pod(facts, await trial.fault_of_pod(client, facts.resource, after))
+    question = f"Stop {facts.view.name} and start it with the {request.to.value} protocol"
+    return _Prepared(facts=facts, first=first, question=question, found=found)
 
 
 def _require_same(facts: Facts, record: Record, request: Request) -> None:
@@ -151,28 +203,11 @@ def _require_pod(facts: Facts, fault: str) -> None:
         raise CliError(what, plain(f"no pod could be made of it: {fault}"), "correct --patch or --env")
 
 
-async def _try(target: Target, request: Request, facts: Facts, after: Json) -> str:
-    connection = await streamapps.resolve(target)
-    key = Key(streamapps.namespace_of(target, connection), request.name)
-    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
-        return await trial.fault_of_pod(client, facts.resource, after)
-
-
-async def _look(target: Target, request: Request) -> Facts:
-    connection = await streamapps.resolve(target)
-    key = Key(streamapps.namespace_of(target, connection), request.name)
-    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
-        operator = request.operator_namespace
-        return await requests.read_facts(client, connection, key, operator, OperatorClock(), for_plan=True)
-
-
-async def _proceed(target: Target, request: Request, facts: Facts, first: Change | None) -> "_Loop":
-    connection = await streamapps.resolve(target)
-    key = Key(streamapps.namespace_of(target, connection), request.name)
-    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
-        loop = _Loop(client, connection, key, request)
-        if first is not None:
-            await loop.write_first(facts, first)
+async def _proceed(target: Target, request: Request, prepared: _Prepared) -> "_Loop":
+    async with _reach(target, request) as way:
+        loop = _Loop(way.client, way.connection, way.key, request)
+        if prepared.first is not None:
+            await loop.write_first(prepared.facts, prepared.first)
         await loop.until_done()
         return loop
 

@@ -19,8 +19,8 @@ from streamapp.api.http.messages import GroupTold
 from streamapp.api.names import MIGRATION
 from streamapp.api.v1alpha1.pod_template import mapping
 from streamapp.api.v1alpha1.spec import RetentionPolicy
+from streamapp.cli.migration import template
 from streamapp.cli.migration.facts import Facts, Unread
-from streamapp.cli.migration.template import has
 from streamapp.cli.model.autoscalers import AutoscalersUnknown
 from streamapp.cli.model.migration_record import Parked, Protocol, Record, Stage, UnreadableRecord
 from streamapp.cli.model.phrases import counted
@@ -125,18 +125,32 @@ def began(facts: Facts, to: Protocol, patch: Json, undo: Json, parked: tuple[Par
     return _stop(record)
 
 
-def aborted(facts: Facts, record: Record) -> Change | None:
-    """The write that turns a migration around; None if it goes back already."""
-    if record.is_abort:
-        return None
+def aborted(facts: Facts, record: Record) -> Change | Stop | None:
+    """The write that turns a migration around; None if it goes back already.
+
+    Stop: another writer changed what would be taken back. No pod is stopped for a way back that ends there.
+    """
     now = facts.now
+    if record.is_abort:
+        return _switched_again(facts, record) if record.stage is Stage.SWITCH else None
     if record.stage is Stage.STOP:
         # The template was never written: the pods that stopped start again as they were.
         return _start(record.turned(Stage.START, now))
     is_down = record.stage is Stage.SWITCH and facts.desired == 0
-    if is_down:
-        return _switch(record.turned(Stage.SWITCH, now), facts)
-    return _stop(record.turned(Stage.STOP, now))
+    back = record.turned(Stage.SWITCH if is_down else Stage.STOP, now)
+    if (way := _way_back(facts, back)).conflicts:
+        return _not_taken_back(facts, way)
+    return _switch(back, facts) if is_down else _stop(back)
+
+
+def _switched_again(facts: Facts, record: Record) -> Change | None:
+    """Take back what another writer wrote again after an abort had taken it back; only the user says so.
+
+    The StatefulSet can have any of the three templates by now, so no other hash is waited for.
+    """
+    if _way_back(facts, record).template == facts.template:
+        return None
+    return _switch(replace(record, template_hash=facts.template_hash), facts)
 
 
 def next_step(facts: Facts, progress: Progress) -> Step:
@@ -180,9 +194,11 @@ def _while_stopping(facts: Facts, record: Record, progress: Progress) -> Step:
 
 def _before_the_switch(facts: Facts, record: Record) -> Stop | Wait | None:
     """What another writer did that the next write would undo or make worse."""
-    if not has(facts.template, record.undo) and not record.is_abort:
+    if not template.has(facts.template, record.undo) and not record.is_abort:
         why = "another writer changed the pod template after the migration began, and the switch would undo that change"
         return Stop(why, f"start the pods as they are, then migrate anew: {_ABORTS.format(name=facts.name)}")
+    if record.is_abort and (way := _way_back(facts, record)).conflicts:
+        return _not_taken_back(facts, way)
     if deletes_volumes(facts):
         why = "`state.retention.whenScaled` is Delete now, so the volumes would go with the pods"
         return Stop(why, "set it to Retain, then run the command again")
@@ -190,7 +206,9 @@ def _before_the_switch(facts: Facts, record: Record) -> Stop | Wait | None:
 
 
 def _while_switching(facts: Facts, record: Record) -> Step:
-    if not has(facts.template, record.patch):
+    if record.is_abort and (way := _way_back(facts, record)).conflicts:
+        return _not_taken_back(facts, way)
+    if not _has_switched(facts, record):
         why = "another writer changed the pod template after it was written"
         return Stop(why, f"find out who (a GitOps tool?), then {_ABORT.format(name=facts.name)}")
     is_written = not record.template_hash or facts.template_hash != record.template_hash
@@ -225,10 +243,30 @@ def _stop(record: Record) -> Change:
 
 
 def _switch(record: Record, facts: Facts) -> Change:
-    """Write the template; of the StatefulSet another hash is waited for, but not if it has the wanted one still."""
+    """Write the template; of the StatefulSet another hash is waited for, but not if it has the wanted one already."""
+    patch = template.difference(facts.template, _way_back(facts, record).template) if record.is_abort else record.patch
     is_there_still = record.stage is Stage.SWITCH and record.is_abort and facts.template_hash == record.template_hash
-    noted = _noted(record.at(Stage.SWITCH, facts.now, template_hash="" if is_there_still else facts.template_hash))
-    return Change({"metadata": noted, "spec": {"template": record.patch}}, "writes the template")
+    awaited = "" if is_there_still or not patch else facts.template_hash
+    noted = _noted(record.at(Stage.SWITCH, facts.now, template_hash=awaited))
+    return Change({"metadata": noted, "spec": {"template": patch}}, "writes the template")
+
+
+def _has_switched(facts: Facts, record: Record) -> bool:
+    if record.is_abort:
+        return _way_back(facts, record).template == facts.template
+    return template.has(facts.template, record.patch)
+
+
+def _way_back(facts: Facts, record: Record) -> template.TakenBack:
+    """The present template without what the switch wrote, for the record of an abort: `undo` is what was written."""
+    return template.taken_back(facts.template, written=record.undo, former=record.patch)
+
+
+def _not_taken_back(facts: Facts, way: template.TakenBack) -> Stop:
+    where = ", ".join(f"spec.template.{one}" for one in way.conflicts)
+    why = f"another writer changed what the migration wrote, and an abort would overwrite that change: {where}"
+    step = f"give it its former value, or the one that the migration wrote, then run {_ABORTS.format(name=facts.name)}"
+    return Stop(why, step)
 
 
 def _start(record: Record) -> Change:

@@ -6,6 +6,7 @@ variables and volumes, and the patch that is sent is the difference between the 
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -105,3 +106,86 @@ def has(template: Mapping[str, Any], patch: Mapping[str, Any]) -> bool:
         else template.get(field) == value
         for field, value in patch.items()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A template without a change that was written before."""
+
+    template: Json
+    conflicts: tuple[str, ...]
+    """Paths at which neither the written nor the former value stands: they are left as they are."""
+
+
+def taken_back(present: Mapping[str, Any], *, written: Mapping[str, Any], former: Mapping[str, Any]) -> TakenBack:
+    """Take a change back out of a template that others may have changed since.
+
+    Entries with names meet by name here too: a merge patch has the whole list of containers, and a new image that
+    another writer set meanwhile must stay.
+
+    Args:
+        present: The template as it stands.
+        written: The merge patch of the change.
+        former: The merge patch that takes `written` back; both have the same fields.
+    """
+    conflicts: list[str] = []
+    made = _restored(present, written, former, "", conflicts)
+    return TakenBack(made, tuple(conflicts))
+
+
+def _restored(
+    present: Mapping[str, Any], written: Mapping[str, Any], former: Mapping[str, Any], path: str, conflicts: list[str]
+) -> Json:
+    """The object with the former value wherever the written one stands; None is a field that is absent."""
+    made = deepcopy(dict(present))
+    for field in dict.fromkeys((*written, *former)):
+        value = _former(present.get(field), written.get(field), former.get(field), f"{path}{field}", conflicts)
+        if value is None:
+            made.pop(field, None)
+        else:
+            made[field] = value
+    return made
+
+
+def _former(present: Any, written: Any, former: Any, path: str, conflicts: list[str]) -> Any:
+    field = path.rpartition(".")[2]
+    if written == former:
+        return deepcopy(present)
+    if present in (written, former):
+        return deepcopy(former)
+    if all(isinstance(one, Mapping) for one in (present, written, former)) and not _is_variable(path):
+        return _restored(present, written, former, f"{path}.", conflicts)
+    if field in _BY_NAME and all(one is None or isinstance(one, list) for one in (present, written, former)):
+        entries = mappings(present), mappings(written), mappings(former)
+        return _restored_entries(entries, path, conflicts) or None
+    conflicts.append(path)
+    return deepcopy(present)
+
+
+def _is_variable(path: str) -> bool:
+    """A variable has a value or a source: it is taken back as a whole, never in parts."""
+    return path.endswith("]") and path.rpartition("[")[0].endswith(".env")
+
+
+def _restored_entries(
+    present_written_former: tuple[list[Mapping[str, Any]], ...], path: str, conflicts: list[str]
+) -> list[Json]:
+    is_, was_written, was = ({str(one.get("name")): one for one in entries} for entries in present_written_former)
+    made: dict[str, Json] = {}
+    for name in _names(list(is_), list(was)):
+        if name not in was_written and name not in was:
+            made[name] = dict(is_[name])
+            continue
+        entry = _former(is_.get(name), was_written.get(name), was.get(name), f"{path}[{name}]", conflicts)
+        if entry is not None:
+            made[name] = entry
+    return list(made.values())
+
+
+def _names(present: list[str], former: list[str]) -> list[str]:
+    """Present names in their order, a missing one behind its former predecessor: variables refer to those before."""
+    names = list(present)
+    for place, name in enumerate(former):
+        if name not in names:
+            names.insert(names.index(former[place - 1]) + 1 if place else 0, name)
+    return names
