@@ -48,7 +48,7 @@ def topics(bootstrap: str) -> list[str]:
 def test_everything_holds_and_nothing_is_left(
     session: Session, kubectl: Kubectl, namespace: str, bootstrap: str
 ) -> None:
-    ran = run_kubectl(session, *command(namespace, "--most-gap", "60s", "--output", "json"), timeout_seconds=550)
+    ran = run_kubectl(session, *command(namespace, "--output", "json"), timeout_seconds=550)
     rows = checks(ran)
     assert {name: row["result"] for name, row in rows.items()} == dict.fromkeys(rows, "pass")
     assert list(rows) == [
@@ -56,7 +56,7 @@ def test_everything_holds_and_nothing_is_left(
         *("eviction", "identity", "volumes", "records", "way back"),
     ]
     assert rows["growth"]["seconds"] < 10 <= rows["hold"]["seconds"]
-    assert 0 < rows["gap"]["seconds"] < 60  # half of the session timeout; the machine is shared
+    assert 0 < rows["gap"]["seconds"] < 15
     assert 0 < rows["eviction"]["seconds"] < 120
     assert (ran.code, json.loads(ran.out)["left"]) == (0, [])
     wait_until("nothing is left", lambda: left_in(kubectl, namespace) == [], 60)
@@ -81,6 +81,29 @@ def test_an_operator_without_rights_shows_in_the_table(
     assert [name for name, result in results.items() if result == "fail"] in (["start"], ["operator"])
     assert checks(ran)["growth"]["seen"].endswith("failed")
     assert ran.code == 1
+    wait_until("nothing is left", lambda: left_in(kubectl, namespace) == [], 60)
+    assert topics(bootstrap) == []
+
+
+@pytest.mark.usefixtures("operator")
+@pytest.mark.parametrize(
+    ("arguments", "seen"),
+    [
+        (("--storage-class", "missing"), "PersistentVolumeClaim"),
+        (("--replication-factor", "3"), "replication factor"),
+    ],
+    ids=["no-volume", "too-few-brokers"],
+)
+def test_what_the_cluster_cannot_give_is_the_row_that_fails(
+    session: Session, kubectl: Kubectl, namespace: str, bootstrap: str, arguments: tuple[str, ...], seen: str
+) -> None:
+    more = ("--timeout", "60s", "--output", "json", *arguments)
+    ran = run_kubectl(session, *command(namespace, *more), timeout_seconds=400)
+    rows = checks(ran)
+    assert [name for name, row in rows.items() if row["result"] == "fail"] == ["start"]
+    assert seen in rows["start"]["seen"]
+    assert rows["growth"]["seen"] == "`start` failed"
+    assert (ran.code, json.loads(ran.out)["left"]) == (1, [])
     wait_until("nothing is left", lambda: left_in(kubectl, namespace) == [], 60)
     assert topics(bootstrap) == []
 

@@ -84,6 +84,40 @@ def test_what_does_not_hold_is_the_row_that_fails(world: World, conform: Conform
     assert (ran.code, world.left()) == (1, [])
 
 
+def test_the_last_words_of_a_container_that_failed_are_shown(world: World, conform: Conform) -> None:
+    world.stays.add("preload")
+    assert seen(conform(), "start") == f"pod {NAME}-preload, container preload: Error: no route to the brokers"
+
+
+@pytest.mark.parametrize("node", [{}, {"nodeName": "lab"}], ids=["pending", "running"])
+def test_a_pod_that_no_node_takes_is_told_before_what_follows_from_it(
+    world: World, conform: Conform, node: dict[str, str]
+) -> None:
+    world.stays.add("start")
+
+    def place(world: World) -> None:
+        pod = world.find("pods", f"{NAME}-0")
+        if pod is not None:
+            unmet = {"type": "PodScheduled", "status": "False", "message": "no volume"}
+            world.there.put("pods", {**pod, "spec": node, "status": {"conditions": [unmet]}})
+
+    world.on_tick = place
+    ran = conform()
+    (row,) = [row for row in ran.document["checks"] if row["check"] == "start"]
+    pending = f"pod {NAME}-0: no volume"
+    assert row["result"] == "fail"
+    assert row["seen"] == pending if not node else row["seen"].startswith("Converged: ; Steady: ; " + pending), row
+    assert ("--storage-class" in row["next"], "doctor" in row["next"]) == (not node, bool(node))
+
+
+def test_the_table_says_once_why_the_rest_was_not_tried(world: World, run: Run) -> None:
+    world.stays.add("raise")
+    whole = ("conformance", "--image", "your/counter:1", "--bootstrap-servers", "b:9092", "--yes", "--timeout", "1m")
+    ran = run(*whole)
+    assert (ran.code, ran.out.count("`growth` failed"), ran.out.count("not tried")) == (1, 1, 8 + 1)
+    assert ran.out.count("Fix what failed, and run the command again.") == 1
+
+
 def test_after_a_failure_the_rest_is_not_tried_and_says_why(world: World, conform: Conform) -> None:
     world.stays.add("raise")
     ran = conform()

@@ -29,7 +29,8 @@ class World:
     seconds: float = 1000.0
     ticks: int = 0
     stays: set[str] = field(default_factory=set)
-    """What does not go as it should: `raise`, `hold`, `step`, `identity`, `volume`, `eviction`, `preload`, `remove`."""
+    """What does not go as it should: `raise`, `hold`, `step`, `identity`, `volume`, `eviction`, `preload`, `remove`,
+    `start`."""
     denied: set[str] = field(default_factory=set)
     """Rights that the user lacks: `create pods`."""
     on_tick: Callable[["World"], None] = lambda _: None
@@ -85,7 +86,8 @@ class World:
             if pod is not None:
                 self.seen_pods.append(part)
                 phase = "Failed" if fails else "Succeeded"
-                state = {"terminated": {"reason": "Error", "message": "no route to the brokers"}} if fails else {}
+                ended = {"reason": "Error", "message": "connects\nno route to the brokers\n"}
+                state = {"terminated": ended} if fails else {}
                 statuses = [{"name": part, "state": state}]
                 self.there.put("pods", {**pod, "status": {"phase": phase, "containerStatuses": statuses}})
         self.there.logs[f"{self.name}-remove", "remove", False] = b"load: topics cannot be deleted: not authorized\n"
@@ -133,7 +135,7 @@ class World:
             "readyReplicas": replicas,
             "statefulSetReplicas": replicas,
             "conditions": [
-                condition("Converged", status=not is_held, reason="Converged"),
+                condition("Converged", status=not is_held and "start" not in self.stays, reason="Converged"),
                 condition("ScaleDownHeld", status=is_held, reason="Stabilizing" if is_held else "Steady"),
                 condition("ProcessIdentityStable", status=True, reason="IdentityHolds"),
             ],

@@ -168,6 +168,8 @@ def _container(name: str, setup: Setup, settings: dict[str, str], least: str, mo
         "image": setup.image,
         "imagePullPolicy": "IfNotPresent",
         "env": [{"name": variable, "value": value} for variable, value in settings.items()],
+        # The report shows the last words of a container that fails.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": {"requests": {"cpu": "20m", "memory": least}, "limits": {"memory": most}},
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -21,6 +21,7 @@ from streamapp.kube.client.errors import KubeError
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, STATEFUL_SETS, STREAM_APPS
 
 EXPLAIN = "Read `kubectl streamapp doctor`; keep the objects with --keep, and read `kubectl streamapp explain`."
+ROOM = "Check --storage-class, and the room on the nodes: `kubectl describe` the pod with --keep."
 DOCTOR = "Run `kubectl streamapp doctor`: it names what the operator lacks."
 MOST_RAISE_SECONDS = 10.0
 RIGHTS = (
@@ -131,14 +132,21 @@ class Procedure:
             raise self._end(failed(Question.START, await trial.why_pod(setup.pod("preload")), step))
         await trial.make(STREAM_APPS, manifests.streamapp(setup))
         if await trial.until(f"{REPLICAS} pods are converged", lambda: trial.is_converged(REPLICAS)) is None:
-            seen = f"{await trial.why()}; {await trial.why_pod(f'{setup.name}-0')}"
-            raise self._end(failed(Question.START, seen, DOCTOR))
+            raise self._end(await self._not_started())
         seconds = time.monotonic() - began
         await trial.make(PODS, manifests.load_pod(setup))
         await trial.make(PODS, manifests.meter_pod(setup))
         if await trial.until("the meter sees outputs", lambda: trial.is_calm_since(0)) is None:
             raise self._end(failed(Question.START, await trial.why_pod(setup.pod("meter")), EXPLAIN))
         self._add(passed(Question.START, f"converged after {_time(seconds)}", seconds))
+
+    async def _not_started(self) -> Row:
+        """A pod that no node takes, before what follows from it: the group has no member, for one."""
+        trial = self.trial
+        why = [await trial.why_pod(f"{trial.setup.name}-{ordinal}") for ordinal in range(REPLICAS)]
+        if await trial.is_pending():
+            return failed(Question.START, why[0], ROOM)
+        return failed(Question.START, f"{await trial.why()}; {'; '.join(why)}", DOCTOR)
 
     _preload: str = ""
 

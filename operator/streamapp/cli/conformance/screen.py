@@ -18,10 +18,15 @@ def report_screen(rows: Sequence[Row], left: Sequence[str]) -> RenderableType:
     table.add_column("check", no_wrap=True)
     table.add_column("result", no_wrap=True)
     table.add_column("asked and seen", overflow="fold")
+    told: set[str] = set()
     for row in rows:
-        words = Text.assemble((row.question.asked, "dim"), f"\n{plain(row.seen)}")
-        if row.result is not Result.PASS:
-            words.append("\nnext: ", style="dim").append(plain(row.next_step))
+        words = Text(row.question.asked, style="dim")
+        # After a failure the other rows have one reason and one next step: once is enough.
+        if row.result is not Result.NOT_TRIED or row.seen not in told:
+            told.add(row.seen)
+            words = Text.assemble(words, f"\n{plain(row.seen)}")
+            if row.result is not Result.PASS:
+                words.append("\nnext: ", style="dim").append(plain(row.next_step))
         table.add_row(row.question.value, Text(row.result.value, style=_STYLES[row.result]), words)
     counts = [f"{sum(row.result is result for row in rows)} {result.value}" for result in Result]
     return Group(table, Text(""), Text("; ".join(counts)), *(Text(f"left: {plain(one)}") for one in left))

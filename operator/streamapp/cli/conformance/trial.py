@@ -159,6 +159,11 @@ class Trial:
         """A pod of the run."""
         return await self.client.find(PODS, self.setup.namespace, name)
 
+    async def is_pending(self) -> bool:
+        """Whether no node has taken the first pod of the application."""
+        pod = await self.pod(f"{self.setup.name}-0")
+        return pod is not None and not pod.get("spec", {}).get("nodeName")
+
     async def why_pod(self, name: str) -> str:
         """Why a pod of the run does not do its work: its waiting or failing container, or its phase."""
         pod = await self.pod(name)
@@ -169,7 +174,7 @@ class Trial:
             state = one.get("state", {})
             told = state.get("waiting") or state.get("terminated") or {}
             if told.get("reason") not in {None, "Completed", "PodInitializing", "ContainerCreating"}:
-                return f"pod {name}, container {one['name']}: {told['reason']} {told.get('message', '')}".strip()
+                return f"pod {name}, container {one['name']}: {told['reason']}{_last_words(told)}"
         unmet = [one for one in status.get("conditions", ()) if one["status"] == "False" and one.get("message")]
         return f"pod {name}: {unmet[0]['message'] if unmet else status.get('phase', 'Pending')}"
 
@@ -219,6 +224,12 @@ class Trial:
         """Whether inputs came after a time of the broker, and none waits."""
         waits = await self.waits()
         return bool(waits) and waits[-1].clock_ms > clock_ms and waits[-1].open_ms < CALM_MS
+
+
+def _last_words(told: Json) -> str:
+    """The last line of what a container said; empty if it said nothing."""
+    lines = str(told.get("message") or "").strip().splitlines()
+    return f": {lines[-1]}" if lines else ""
 
 
 def condition(app: Json, kind: str) -> Json:
