@@ -152,7 +152,7 @@ test-laws: ## Tier 3: every law on a thousand examples that Hypothesis draws ane
 	HYPOTHESIS_PROFILE=thorough $(UV) pytest $(WORKERS) -m hypothesis --timeout 900
 
 test-proofs: ## Tier 3: the hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
-	$(LAB) build --analytics --keda
+	$(LAB) build --analytics --keda --earlier
 	$(LAB) test -m proofs tests/lab
 
 test-alerts: ## Tier 3: fire each alert of the chart in a real Prometheus, and ask each query of the dashboard (20 minutes the first time)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from lab.build.earlier_release import build_earlier_release
 from lab.build.keda import build_keda
 from lab.build.launcher_images import build_launcher_images
 from lab.build.plan import build_analytics
@@ -44,7 +45,8 @@ def up(*, reuse: bool) -> None:
 @click.option(
     "--launchers", is_flag=True, help="Build Spring Boot and Quarkus images too, which only their tests need."
 )
-def build(*, analytics: bool, keda: bool, launchers: bool) -> None:
+@click.option("--earlier", is_flag=True, help="Build an earlier release too, for the test of upgrade and downgrade.")
+def build(*, analytics: bool, keda: bool, launchers: bool, earlier: bool) -> None:
     """Build what the chosen cluster needs; what is in the cache stays as it is."""
     settings = Settings.from_environment()
     chosen(settings).build()
@@ -54,6 +56,8 @@ def build(*, analytics: bool, keda: bool, launchers: bool) -> None:
         build_keda(settings)
     if launchers:
         build_launcher_images(settings)
+    if earlier:
+        build_earlier_release(settings)
 
 
 @click.command()

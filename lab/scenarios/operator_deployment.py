@@ -35,7 +35,7 @@ def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
 
     With the image that was imported last. `values` are laid over those of the lab.
     """
-    _make_namespace(kubectl)
+    make_namespace(kubectl)
     Helm(kubectl.session).install(RELEASE, CHART, NAMESPACE, {**lab_values(namespaces), **values})
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
     pod_name(kubectl)
@@ -60,7 +60,8 @@ def lab_values(namespaces: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def _make_namespace(kubectl: Kubectl) -> None:
+def make_namespace(kubectl: Kubectl) -> None:
+    """Make its namespace, which admits pods of the restricted standard only."""
     whole = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": LABELS}}
     kubectl.apply(json.dumps(whole))
 
