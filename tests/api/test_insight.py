@@ -10,17 +10,32 @@ from hypothesis import strategies as st
 
 from streamapp.api.insight import (
     MOST_BYTES,
+    Advice,
     AppInsight,
+    Effect,
     EtaScore,
     Insight,
+    InsightExpiredError,
     InsightRefusedError,
+    Patch,
     parse,
     to_json,
 )
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ETA = EtaScore(cover=0.9, median_error_seconds=-3.0, low=0.8, high=1.5, holds=40, days=20)
-ORDERS = AppInsight(namespace="shop", app="orders", uid="u1", eta=ETA, advice=("minReplicas: 2 → 3",))
+WINDOW = Advice(
+    knob="HorizontalPodAutoscaler scaleUp window",
+    current="not in the record",
+    proposed="5m",
+    evidence="14 changes up were taken back, each within 4m",
+    days=28,
+    n=14,
+    effect=Effect(low=11.2, mid=14.0, high=14.0, unit="flap pairs fewer a day"),
+    vetoes=("see that the lag allows it",),
+    patch=Patch(kind="HorizontalPodAutoscaler", name="orders", patch='{"spec": {}}'),
+)
+ORDERS = AppInsight(namespace="shop", app="orders", uid="u1", eta=ETA, days=28, advice=(WINDOW,))
 GOOD = Insight(cluster="north", made_at=NOW - timedelta(hours=1), valid_until=NOW + timedelta(days=1), apps=(ORDERS,))
 
 Json = dict[str, Any]
@@ -36,8 +51,28 @@ def with_eta(**changed: Any) -> bytes:
     return json.dumps(whole).encode()
 
 
+def with_advice(**changed: Any) -> bytes:
+    whole = json.loads(to_json(GOOD))
+    whole["apps"][0]["advice"][0] |= changed
+    return json.dumps(whole).encode()
+
+
+def with_patch(**changed: Any) -> bytes:
+    return with_advice(patch=json.loads(WINDOW.model_dump_json())["patch"] | changed)
+
+
 def test_what_is_written_is_read_again() -> None:
     assert parse(to_json(GOOD), "north", NOW) == GOOD
+    assert parse(to_json(GOOD), None, NOW) == GOOD
+
+
+def test_what_was_good_and_is_too_old_says_until_when_it_was() -> None:
+    with pytest.raises(InsightExpiredError) as expired:
+        parse(to_json(GOOD), "north", NOW + timedelta(days=1))
+    assert (expired.value.made_at, expired.value.valid_until) == (GOOD.made_at, GOOD.valid_until)
+    with pytest.raises(InsightRefusedError) as refused:
+        parse(document(cluster="south", validUntil="2026-11-21T12:00:00Z"), "north", NOW)
+    assert not isinstance(refused.value, InsightExpiredError)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +98,21 @@ def test_what_is_written_is_read_again() -> None:
         "valid before it was made": document(madeAt="2026-11-21T12:04:00Z", validUntil="2026-11-21T12:03:00Z"),
         "valid for ever": document(validUntil="9999-01-01T00:00:00Z"),
         "no time zone": document(validUntil="2026-11-22T12:00:00"),
-        "control characters": document(apps=[{"namespace": "a", "app": "b", "uid": "c", "advice": ["\u001b[2J"]}]),
+        "control characters": with_advice(knob="\u001b[2J"),
+        "a line that is too long": with_advice(evidence="x" * 1025),
+        "advice as a line": document(apps=[{"namespace": "a", "app": "b", "uid": "c", "advice": ["minReplicas: 3"]}]),
+        "too much advice": document(
+            apps=[
+                json.loads(ORDERS.model_dump_json(by_alias=True))
+                | {"advice": [json.loads(WINDOW.model_dump_json())] * 9}
+            ]
+        ),
+        "a patch of a Role": with_patch(kind="Role"),
+        "a name with a command": with_patch(name="x;reboot"),
+        "a name that is an option": with_patch(name="--all"),
+        "a patch that is a list": with_patch(patch="[]"),
+        "a patch that is no JSON": with_patch(patch="$(reboot)"),
+        "a patch that is deep": with_patch(patch="[" * 500 + "]" * 500),
         "too many": document(apps=[{"namespace": "a", "app": "b", "uid": "c"}] * 1001),
     }.values(),
     ids=lambda text: str(len(text)),

@@ -2,21 +2,26 @@
 
 `streamapp.analytics` writes it, and `docs/insight.schema.json` publishes it. `parse` reads what is not trusted: insight
 that is large, deep, old, from the future or out of bounds is refused as a whole. `streamapp.core` cannot import it, so
-no decision depends on it.
+no decision depends on it. `kubectl streamapp advise` shows the advice to people, who decide for themselves.
 """
 
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import from_json
 
 VERSION: Final = 1
+FILE: Final = "insight.json"
+"""Its name in a folder, and its key in a ConfigMap."""
 MOST_BYTES: Final = 900_000
 """A ConfigMap holds 1 MiB."""
 MOST_APPS: Final = 1_000
 MOST_RATES: Final = 200
-MOST_ADVICE: Final = 3
+MOST_ADVICE: Final = 8
+MOST_VETOES: Final = 8
+LONGEST_LINE: Final = 1024
 LONGEST_VALID: Final = timedelta(days=8)
 SKEW: Final = timedelta(minutes=5)
 """By which the clock of the pipeline can be ahead."""
@@ -30,7 +35,18 @@ Signed = Annotated[float, Field(ge=-1e9, le=1e9, allow_inf_nan=False, strict=Tru
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 Factor = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False, strict=True)]
 Name = Annotated[str, Field(max_length=253, strict=True)]
-Line = Annotated[str, Field(max_length=1024, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$", strict=True)]
+Line = Annotated[str, Field(max_length=LONGEST_LINE, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$", strict=True)]
+ObjectName = Annotated[str, Field(max_length=253, pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", strict=True)]
+
+
+def _json_object(text: str) -> str:
+    """Refuse what is no JSON object: people are shown it as a patch to apply."""
+    if not isinstance(from_json(text), dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 (pydantic turns only this one into a refusal)
+    return text
+
+
+PatchText = Annotated[Line, AfterValidator(_json_object)]
 
 
 class _Part(BaseModel):
@@ -93,6 +109,45 @@ class Budget(_Part):
     """Task-seconds that can be lost in the whole month. Absent: unknown."""
 
 
+class Effect(_Part):
+    """What following advice would have changed on the days that were looked at."""
+
+    low: Signed
+    mid: Signed
+    high: Signed
+    unit: Line
+
+
+class Patch(_Part):
+    """A merge patch of one object in the namespace of the StreamApp."""
+
+    kind: Literal["HorizontalPodAutoscaler", "StreamApp"]
+    name: ObjectName = ""
+    """Empty: the record does not name the object."""
+    patch: PatchText
+    """A JSON object."""
+
+
+class Advice(_Part):
+    """One thing to change, for a person to judge."""
+
+    knob: Line
+    """What to change, for example `HorizontalPodAutoscaler scaleUp window`."""
+    current: Line
+    proposed: Line
+    evidence: Line
+    """The figures, as a sentence."""
+    days: Count
+    """UTC days that were looked at."""
+    n: Count
+    """Cases that the figures are made of."""
+    effect: Effect | None = None
+    vetoes: Annotated[tuple[Line, ...], Field(max_length=MOST_VETOES)] = ()
+    """What speaks against it, and must be looked at first."""
+    patch: Patch | None = None
+    """Absent: no single field of these objects does it."""
+
+
 class AppInsight(_Part):
     """What was learned of one StreamApp."""
 
@@ -104,8 +159,10 @@ class AppInsight(_Part):
     eta: EtaScore | None = None
     """Absent: too few looks."""
     budget: Budget | None = None
-    advice: Annotated[tuple[Line, ...], Field(max_length=MOST_ADVICE)] = ()
-    """The first pieces of advice, one line each."""
+    days: Count = 0
+    """UTC days that the rules of advice looked at."""
+    advice: Annotated[tuple[Advice, ...], Field(max_length=MOST_ADVICE)] = ()
+    """The first pieces of advice. Empty: there is nothing to advise."""
 
 
 class Insight(_Part):
@@ -131,19 +188,29 @@ class InsightRefusedError(ValueError):
     """This insight cannot be used."""
 
 
+class InsightExpiredError(InsightRefusedError):
+    """This insight was good until `valid_until`."""
+
+    def __init__(self, insight: Insight) -> None:
+        super().__init__("it is no longer valid")
+        self.made_at = insight.made_at
+        self.valid_until = insight.valid_until
+
+
 _INSIGHT: Final = TypeAdapter(Insight)
 
 
-def parse(text: bytes, cluster: str, now: datetime) -> Insight:
+def parse(text: bytes, cluster: str | None, now: datetime) -> Insight:
     """Read insight that anybody can have written.
 
     Args:
         text: JSON.
-        cluster: the own name from the settings.
+        cluster: the own name from the settings; None where it is not known.
         now: the time.
 
     Raises:
-        InsightRefusedError: any part of it is out of bounds, or it is too old, too new or of another cluster.
+        InsightExpiredError: it was good, and is too old.
+        InsightRefusedError: any part of it is out of bounds, or it is too new or of another cluster.
     """
     if len(text) > MOST_BYTES:
         raise InsightRefusedError(f"it has {len(text)} bytes, more than {MOST_BYTES}")
@@ -153,7 +220,7 @@ def parse(text: bytes, cluster: str, now: datetime) -> Insight:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))[:200]
         raise InsightRefusedError(f"{where or 'it'}: {first['msg'][:200]}") from None
-    if found.cluster != cluster:
+    if cluster is not None and found.cluster != cluster:
         raise InsightRefusedError("it is of another cluster")
     _require_in_time(found, now)
     return found
@@ -165,7 +232,7 @@ def _require_in_time(found: Insight, now: datetime) -> None:
     if not timedelta(0) < found.valid_until - found.made_at <= LONGEST_VALID:
         raise InsightRefusedError(f"it is not valid for a time of at most {LONGEST_VALID.days} days")
     if found.valid_until <= now:
-        raise InsightRefusedError("it is no longer valid")
+        raise InsightExpiredError(found)
 
 
 def to_json(insight: Insight) -> bytes:

@@ -3,38 +3,46 @@
 Called by the command line after a build. Reads Parquet files by Arrow; no Spark runs.
 """
 
+import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from streamapp.analytics.insight.scores import looks, score
-from streamapp.analytics.report.advice.model import Advice
+from streamapp.analytics.report.advice.model import Advice as Found
 from streamapp.analytics.report.ledger import months
 from streamapp.analytics.report.page import all_advice
 from streamapp.analytics.report.rows import AppRows, Key, Row
 from streamapp.analytics.report.tables import Tables, read_tables
 from streamapp.api.insight import (
+    FILE,
+    LONGEST_LINE,
     MOST_ADVICE,
     MOST_APPS,
     MOST_BYTES,
     MOST_RATES,
+    MOST_VETOES,
+    Advice,
     AppInsight,
     Budget,
+    Effect,
     Insight,
+    Patch,
     RestoreRate,
     to_json,
 )
 
-FILE: Final = "insight.json"
 DAYS: Final = 28
 VALID: Final = timedelta(days=3)
 """A nightly run can fail twice."""
-_LONGEST_LINE: Final = 1024
+_FEWEST_ADVICE: Final = 2
+"""Pieces that an application keeps where all pieces have no room."""
 
 
-def write_insight(root: Path, now: datetime) -> list[Path]:
+def write_insight(root: Path, now: datetime) -> dict[Path, Insight]:
     """Write `insight.json` into the folder of the tables; of several clusters, one folder for each.
 
     Raises:
@@ -44,7 +52,7 @@ def write_insight(root: Path, now: datetime) -> list[Path]:
     places = [root / FILE] if len(found) == 1 else [_place(root, insight.cluster) for insight in found]
     for place, insight in zip(places, found, strict=True):
         _put(place, to_json(insight))
-    return places
+    return dict(zip(places, found, strict=True))
 
 
 def _place(root: Path, cluster: str) -> Path:
@@ -65,11 +73,10 @@ def insights(tables: Tables, now: datetime) -> list[Insight]:
 
 
 def _fitting(cluster: str, apps: Sequence[AppInsight], now: datetime) -> Insight:
-    """As many applications as have room; those with volumes of many rates lose these first."""
+    """As many applications as have room; rates of volumes make room first, then the later pieces of advice."""
     chosen = list(apps[:MOST_APPS])
-    for without_volumes in (False, True):
-        if without_volumes:
-            chosen = [_without_volumes(one) for one in chosen]
+    for shortened in (_whole, _without_volumes, _with_first_advice):
+        chosen = [shortened(one) for one in chosen]
         insight = _insight(cluster, chosen, len(apps) - len(chosen), now)
         if len(to_json(insight)) <= MOST_BYTES:
             return insight
@@ -83,11 +90,19 @@ def _insight(cluster: str, apps: Sequence[AppInsight], left_out: int, now: datet
     return Insight(cluster=cluster, made_at=now, valid_until=now + VALID, left_out=left_out, apps=tuple(apps))
 
 
+def _whole(app: AppInsight) -> AppInsight:
+    return app
+
+
+def _with_first_advice(app: AppInsight) -> AppInsight:
+    return app.model_copy(update={"advice": app.advice[:_FEWEST_ADVICE]})
+
+
 def _without_volumes(app: AppInsight) -> AppInsight:
     return app.model_copy(update={"restore_rates": tuple(rate for rate in app.restore_rates if not rate.volume)})
 
 
-def _learned(key: Key, rows: AppRows, advice: dict[str, list[Advice]]) -> AppInsight:
+def _learned(key: Key, rows: AppRows, advice: dict[str, list[Found]]) -> AppInsight:
     pieces = advice[f"{key[1]}/{key[2]}"]
     return AppInsight(
         namespace=key[1],
@@ -96,7 +111,8 @@ def _learned(key: Key, rows: AppRows, advice: dict[str, list[Advice]]) -> AppIns
         restore_rates=tuple(_rates(rows))[:MOST_RATES],
         eta=score(looks(rows["s_decision_interval"])),
         budget=_budget(rows["g_downtime_daily"]),
-        advice=tuple(_line(one) for one in pieces if not one.is_empty)[:MOST_ADVICE],
+        days=max((one.days for one in pieces), default=0),
+        advice=tuple(_advice(one) for one in pieces if not one.is_empty)[:MOST_ADVICE],
     )
 
 
@@ -129,9 +145,34 @@ def _budget(rows: Sequence[Row]) -> Budget | None:
     return Budget(month=newest.month, lost_seconds=newest.downtime.at_most_s, budget_seconds=newest.budget_s)
 
 
-def _line(advice: Advice) -> str:
-    told = f"{advice.knob}: {advice.current} → {advice.proposed}. {advice.evidence} (n {advice.n}, {advice.days} days)"
-    return "".join(letter if letter.isprintable() else " " for letter in told)[:_LONGEST_LINE]
+def _advice(found: Found) -> Advice:
+    effect = found.effect
+    return Advice(
+        knob=_line(found.knob),
+        current=_line(found.current),
+        proposed=_line(found.proposed),
+        evidence=_line(found.evidence),
+        days=found.days,
+        n=found.n,
+        effect=effect and Effect(low=effect.low, mid=effect.mid, high=effect.high, unit=effect.unit),
+        vetoes=tuple(map(_line, found.vetoes))[:MOST_VETOES],
+        patch=_patch(found),
+    )
+
+
+def _patch(found: Found) -> Patch | None:
+    """The patch, with the name of its object where that is one that Kubernetes takes."""
+    if not found.patch:
+        return None
+    text = json.dumps(found.patch)
+    for name in (found.name, ""):
+        with suppress(ValueError):
+            return Patch.model_validate({"kind": found.object, "name": name, "patch": text})
+    return None
+
+
+def _line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:LONGEST_LINE]
 
 
 def _put(path: Path, text: bytes) -> None:
