@@ -40,6 +40,7 @@ def put(cluster: Cluster) -> None:
 
 def test_commands_and_options_are_proposed(proposals: Propose) -> None:
     assert proposals("hi") == ["history", ":4"]
+    assert proposals("advise", "--config") == ["--config-map", ":4"]
     assert {"scale", "hold", "unhold", "override", "pause", "resume", "status"} <= set(proposals(""))
     assert proposals("scale", "--d") == ["--dry-run", "--despite-autoscaler", ":4"]
     assert proposals("status", "-o", "") == ["table", "json", "yaml", ":4"]
@@ -48,7 +49,7 @@ def test_commands_and_options_are_proposed(proposals: Propose) -> None:
 
 def test_names_come_from_the_namespace_that_the_line_names(cluster: Cluster, proposals: Propose) -> None:
     put(cluster)
-    for command in ("status", "scale", "hold", "unhold", "override", "pause", "resume", "history", "explain"):
+    for command in ("status", "scale", "hold", "unhold", "override", "pause", "resume", "history", "explain", "advise"):
         assert proposals(command, "wo") == ["wordcount", "words", ":4"]
     assert proposals("status", "-n", "prod", "") == ["payments", ":4"]
     assert proposals("status", "-n", "") == ["demo", "prod", ":4"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streamapp.cli import completion as shell_completion
+from streamapp.cli.app_advise import advise
 from streamapp.cli.app_conformance import conformance
 from streamapp.cli.app_migrate import migrate
 from streamapp.cli.model import amounts
@@ -19,6 +20,7 @@ from streamapp.cli.options import (
     name_argument,
     operator_namespace_option,
     output_option,
+    require_one_namespace_choice,
     target_options,
     yes_option,
 )
@@ -54,7 +56,7 @@ def status(*, target: Target, name: str | None, all_namespaces: bool, watch: boo
     from streamapp.cli.commands import status as commands
     from streamapp.cli.text.console import Output
 
-    _require_one_namespace_choice(target, name, all_namespaces=all_namespaces)
+    require_one_namespace_choice(target, name, all_namespaces=all_namespaces)
     act = commands.watch if watch else commands.status
     return act(target, name, Output(output), everywhere=all_namespaces, with_code=exit_code)
 
@@ -113,15 +115,10 @@ def doctor(
     from streamapp.cli.commands import doctor as commands
     from streamapp.cli.text.console import Output
 
-    _require_one_namespace_choice(target, name, all_namespaces=all_namespaces)
+    require_one_namespace_choice(target, name, all_namespaces=all_namespaces)
     return commands.doctor(
         target, operator_namespace, name, Output(output), everywhere=all_namespaces, with_code=exit_code
     )
-
-
-def _require_one_namespace_choice(target: Target, name: str | None, *, all_namespaces: bool) -> None:
-    if all_namespaces and (name is not None or target.namespace is not None):
-        raise click.UsageError("--all-namespaces cannot be combined with NAME or --namespace")
 
 
 @streamapp.command(epilog=EXIT_CODES, short_help="Set the desired replicas; show first which pods leave.")
@@ -470,6 +467,7 @@ def _despite(options: dict[str, Any]) -> frozenset[Check]:
     return frozenset(check for option, check in found.items() if options.pop(option))
 
 
+streamapp.add_command(advise)
 streamapp.add_command(migrate)
 streamapp.add_command(conformance)
 

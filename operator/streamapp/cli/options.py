@@ -89,3 +89,9 @@ operator_namespace_option = click.option(
     help="The namespace of the operator.",
 )
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+
+
+def require_one_namespace_choice(target: Target, name: str | None, *, all_namespaces: bool) -> None:
+    """Refuse all namespaces together with one of them, or with one StreamApp."""
+    if all_namespaces and (name is not None or target.namespace is not None):
+        raise click.UsageError("--all-namespaces cannot be combined with NAME or --namespace")
