@@ -32,13 +32,13 @@ def test_a_good_file_is_read_and_is_no_longer_used_once_it_is_too_old(tmp_path: 
     path, watch = tmp_path / "insight.json", Watch()
     path.write_bytes(GOOD)
     insight = InsightFile(str(path), "", watch.now)
-    assert insight.eta_score(ORDERS, "u1") is None
+    assert insight.of(ORDERS, "u1") is None
     asyncio.run(insight.read(path))
-    assert insight.eta_score(ORDERS, "u1") == SCORE
-    assert insight.eta_score(ORDERS, "another") is None
-    assert insight.eta_score(Key("bank", "orders"), "u1") is None
+    assert insight.of(ORDERS, "u1") == APP
+    assert insight.of(ORDERS, "another") is None
+    assert insight.of(Key("bank", "orders"), "u1") is None
     watch.time += timedelta(hours=1)
-    assert insight.eta_score(ORDERS, "u1") is None
+    assert insight.of(ORDERS, "u1") is None
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[" * 100_000, b" " * 10_000_000, GOOD.replace(b"0.9", b"NaN")], ids=len)
@@ -49,7 +49,7 @@ def test_rubbish_replaces_what_was_good_by_nothing_and_raises_nothing(tmp_path: 
     asyncio.run(insight.read(path))
     path.write_bytes(text)
     asyncio.run(insight.read(path))
-    assert insight.eta_score(ORDERS, "u1") is None
+    assert insight.of(ORDERS, "u1") is None
 
 
 def test_what_is_no_file_does_not_hang(tmp_path: Path) -> None:
@@ -58,22 +58,22 @@ def test_what_is_no_file_does_not_hang(tmp_path: Path) -> None:
     for path in (pipe, tmp_path, tmp_path / "missing", Path("/dev/zero")):
         insight = InsightFile(str(path), "", Watch().now)
         asyncio.run(asyncio.wait_for(insight.read(path), 5))
-        assert insight.eta_score(ORDERS, "u1") is None
+        assert insight.of(ORDERS, "u1") is None
 
 
 def test_a_file_that_is_put_there_later_is_found(tmp_path: Path) -> None:
     path = tmp_path / "insight.json"
 
-    async def started() -> EtaScore | None:
+    async def started() -> AppInsight | None:
         insight = InsightFile(str(path), "", Watch().now)
         path.write_bytes(GOOD)
         insight.start()
         for _ in range(1000):
-            if insight.eta_score(ORDERS, "u1"):
+            if insight.of(ORDERS, "u1"):
                 break
             await asyncio.to_thread(lambda: None)
-        found = insight.eta_score(ORDERS, "u1")
+        found = insight.of(ORDERS, "u1")
         await insight.close()
         return found
 
-    assert asyncio.run(started()) == SCORE
+    assert asyncio.run(started()) == APP

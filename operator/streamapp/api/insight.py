@@ -5,6 +5,7 @@ that is large, deep, old, from the future or out of bounds is refused as a whole
 no decision depends on it. `kubectl streamapp advise` shows the advice to people, who decide for themselves.
 """
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
 
@@ -99,6 +100,31 @@ class EtaScore(_Part):
         return LEAST_COVER <= self.cover <= MOST_COVER and self.holds >= LEAST_HOLDS and self.low <= self.high
 
 
+class LearnedEta(_Part):
+    """Estimates by restore rates of earlier days, for looks at which two measurements of the lag are missing."""
+
+    rates: Annotated[dict[Name, Amount], Field(max_length=MOST_RATES)]
+    """Offsets a second by subtopology: the median of the restores of 28 days."""
+    score: EtaScore
+    """Of such estimates alone; each day is scored with the rates and the factors of the days before it."""
+
+    def seconds(self, waits: Iterable[tuple[str, int | None]]) -> float | None:
+        """How long the slowest copy takes; see `restore_seconds`."""
+        return restore_seconds(self.rates, waits)
+
+
+def restore_seconds(rates: Mapping[str, float], waits: Iterable[tuple[str, int | None]]) -> float | None:
+    """How long the slowest copy takes; None if nothing is waited for, or a rate or a lag is unknown.
+
+    Args:
+        rates: Offsets a second by subtopology.
+        waits: The subtopology of each task that is waited for, and the lag of its nearest copy in offsets.
+    """
+    found = [None if lag is None or not rates.get(name) else lag / rates[name] for name, lag in waits]
+    known = [seconds for seconds in found if seconds is not None]
+    return max(known) if known and len(known) == len(found) else None
+
+
 class Budget(_Part):
     """Downtime of the newest month."""
 
@@ -157,6 +183,8 @@ class AppInsight(_Part):
     """Of the StreamApp: a new StreamApp under an old name is another application."""
     restore_rates: Annotated[tuple[RestoreRate, ...], Field(max_length=MOST_RATES)] = ()
     eta: EtaScore | None = None
+    """Of estimates by two measurements of the lag. Absent: too few looks."""
+    learned_eta: LearnedEta | None = None
     """Absent: too few looks."""
     budget: Budget | None = None
     days: Count = 0
@@ -233,6 +261,22 @@ def _require_in_time(found: Insight, now: datetime) -> None:
         raise InsightRefusedError(f"it is not valid for a time of at most {LONGEST_VALID.days} days")
     if found.valid_until <= now:
         raise InsightExpiredError(found)
+
+
+class _Made(BaseModel):
+    """The part of any version of this contract that says how new it is."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
+    made_at: AwareDatetime
+
+
+def is_newer(text: str, than: datetime, now: datetime) -> bool:
+    """Whether this is insight of any version that was made later than `than`, and not in the future."""
+    try:
+        found = _Made.model_validate_json(text)
+    except ValidationError:
+        return False
+    return than < found.made_at <= now + SKEW
 
 
 def to_json(insight: Insight) -> bytes:

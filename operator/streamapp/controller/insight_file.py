@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from streamapp.api.insight import MOST_BYTES, EtaScore, Insight, InsightRefusedError, parse
+from streamapp.api.insight import MOST_BYTES, AppInsight, Insight, InsightRefusedError, parse
 from streamapp.kube.client.kinds import Key
 
 log = structlog.get_logger()
@@ -44,13 +44,12 @@ class InsightFile:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def eta_score(self, key: Key, uid: str) -> EtaScore | None:
-        """The score of this StreamApp's estimates; None unless it is known and still valid."""
+    def of(self, key: Key, uid: str) -> AppInsight | None:
+        """What was learned of this StreamApp; None unless it is known and still valid."""
         insight = self._insight
         if insight is None or insight.valid_until <= self._now():
             return None
-        found = insight.of(key.namespace, key.name, uid)
-        return None if found is None else found.eta
+        return insight.of(key.namespace, key.name, uid)
 
     async def _run(self, path: Path) -> None:
         while True:

@@ -159,7 +159,7 @@ class Operator:
         reconciler = Reconciler(
             gatherer,
             Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
-            Reporter(client, self.metrics, self.settings.instance, now, self.insight.eta_score),
+            Reporter(client, self.metrics, self.settings.instance, now, self.insight.of),
             self.applications,
             now,
             self.recording.recorder,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamapp.analytics.insight.scores import EtaLook, looks, score
+from streamapp.analytics.insight.scores import EtaLook, learned_eta, looks, score
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 
@@ -76,3 +76,65 @@ def test_a_long_hold_weighs_as_much_as_a_short_one() -> None:
     assert found is not None
     assert found.cover == pytest.approx(0.9, abs=0.05)
     assert found.high < 2
+
+
+def restored(day: int, rate: float, task: str = "0_1", grade: str = "A") -> dict[str, Any]:
+    return {"dt": f"2026-11-{day:02d}", "task": task, "gross_rate": rate, "grade": grade}
+
+
+def one_hold(nth: int, day: int, lag: int | None, took: float, task: str = "0_3") -> list[dict[str, Any]]:
+    """A hold without an estimate that waits for one task, and its step."""
+    begin = (datetime(2026, 11, day, 8, tzinfo=UTC) - START).total_seconds() + nth
+    hold = {**decision(begin, "Hold", hold=f"{day}-{nth}"), "blocking": [{"task": task, "ordinal": 1, "lag": lag}]}
+    return [hold, {**decision(begin + took, "Step", hold=f"{day}-{nth}"), "blocking": None}]
+
+
+def holds(rate_of_day: Any, days: int = 10, of_day: int = 10) -> list[dict[str, Any]]:
+    draws = np.random.default_rng(1)
+    return [
+        row
+        for day in range(1, days + 1)
+        for nth in range(of_day)
+        for row in one_hold(nth, day, 50_000, 50_000 / rate_of_day(day) * float(np.exp(draws.normal(0, 0.2))))
+    ]
+
+
+def test_learned_rates_are_scored_by_the_rates_of_the_days_before() -> None:
+    rows = holds(lambda _: 1000.0)
+    found = learned_eta(rows, rows, [restored(day, 1000.0) for day in range(1, 11)])
+    assert found is not None
+    assert found.rates == {"0": 1000.0}
+    assert found.score.cover == pytest.approx(0.9, abs=0.08)
+    assert found.score.is_good
+    # Rates are known from the second day on, and factors need 20 holds of days before.
+    assert (found.score.holds, found.score.days) == (70, 7)
+
+
+def test_rates_that_fall_by_half_each_day_have_no_good_score() -> None:
+    rows = holds(lambda day: 1000.0 / 2**day)
+    found = learned_eta(rows, rows, [restored(day, 1000.0 / 2**day) for day in range(1, 11)])
+    assert found is not None
+    assert not found.score.is_good
+
+
+def test_looks_with_an_estimate_an_unknown_lag_or_an_unknown_rate_do_not_count() -> None:
+    stints = [restored(day, 1000.0) for day in range(1, 11)]
+    rows = holds(lambda _: 1000.0)
+    estimated = [{**row, "eta_seconds": 50.0} for row in rows]
+    unknown = [row for day in range(1, 11) for nth in range(10) for row in one_hold(nth, day, None, 50)]
+    others = [row for day in range(1, 11) for nth in range(10) for row in one_hold(nth, day, 50_000, 50, "7_1")]
+    for kept in (estimated, unknown, others):
+        assert learned_eta(kept, kept, stints) is None
+    assert learned_eta(rows, [], stints) is None
+    poor = [{**one, "grade": "C"} for one in stints]
+    assert learned_eta(rows, rows, poor) is None
+
+
+def test_the_slowest_of_several_tasks_is_the_estimate() -> None:
+    rows = holds(lambda _: 1000.0)
+    slow = [{"task": "1_0", "ordinal": 0, "lag": 50_000}]
+    both = [{**row, "blocking": [*row["blocking"], *slow]} if row["blocking"] else row for row in rows]
+    stints = [restored(day, rate, task) for day in range(1, 11) for rate, task in ((1000.0, "0_1"), (100.0, "1_1"))]
+    found = learned_eta(both, both, stints)
+    assert found is not None
+    assert found.score.high == pytest.approx(0.1, rel=0.6)

@@ -135,6 +135,14 @@ def test_what_a_release_does_not_override_is_not_advised_to_be_released() -> Non
     assert told[Question.YOU_CAN] == (Reason.BrokersUnreachable.next_step, CALL_OFF)
 
 
+def test_an_estimate_by_learned_rates_says_so() -> None:
+    status = held_status()
+    status["scaleDown"] |= {"estimatedCompletionTime": "2026-11-21T12:02:00Z", "estimateSource": "Learned"}
+    assert answers(a_resource(status, HELD))[Question.HOW_LONG] == (
+        "Until the copies for the next pod are caught up: about 2m. The estimate is by restore rates of earlier days.",
+    )
+
+
 def test_who_holds_is_answered_with_the_command_that_ends_it() -> None:
     told = answers(a_resource(answer(a_snapshot(app={"held_because": "Black Friday"})), HELD))
     assert told[Question.YOU_CAN] == (

@@ -194,6 +194,21 @@ def test_the_time_left_runs_down_to_the_estimated_completion(estimate: Json, lat
     assert line.endswith(f"time left: {text}")
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("Live", "about 2m, in 9 of"), ("Learned", "about 2m by restore rates of earlier days, in 9 of")],
+)
+def test_the_time_left_of_a_scale_down_names_its_source_and_its_range(source: str, words: str) -> None:
+    status = a_long_hold()
+    status["scaleDown"] |= {
+        "earliestCompletionTime": "2026-11-21T12:01:00Z",
+        "latestCompletionTime": "2026-11-21T12:04:00Z",
+        "estimateSource": source,
+    }
+    text = one_line(screen(a_resource(status, {"spec.replicas": 1})))
+    assert f"time left {words} 10 cases between 2026-11-21 12:01:00 UTC and 2026-11-21 12:04:00 UTC" in text
+
+
 DOUBTFUL = {
     "never answered": (
         a_resource(None),

@@ -4,19 +4,25 @@ Called by the command line after a build. Reads Parquet files by Arrow; no Spark
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from streamapp.analytics.insight.scores import looks, score
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamapp.analytics.build import silver
+from streamapp.analytics.insight.scores import learned_eta, looks, score
 from streamapp.analytics.report.advice.model import Advice as Found
 from streamapp.analytics.report.ledger import months
 from streamapp.analytics.report.page import all_advice
-from streamapp.analytics.report.rows import AppRows, Key, Row
+from streamapp.analytics.report.rows import AppRows, ByApp, Key, Row, by_app
 from streamapp.analytics.report.tables import Tables, read_tables
+from streamapp.analytics.tables.derived_schemas import KEY
 from streamapp.api.insight import (
     FILE,
     LONGEST_LINE,
@@ -36,19 +42,23 @@ from streamapp.api.insight import (
 )
 
 DAYS: Final = 28
+_OF_LOOKS: Final = {*KEY, "t_start", "verdict", "hold_id", "eta_seconds", "blocking"}
 VALID: Final = timedelta(days=3)
 """A nightly run can fail twice."""
+WrittenInsight = Mapping[Path, Insight]
+"""By the file that it is in; one for each cluster."""
 _FEWEST_ADVICE: Final = 2
 """Pieces that an application keeps where all pieces have no room."""
 
 
-def write_insight(root: Path, now: datetime) -> dict[Path, Insight]:
+def write_insight(root: Path, now: datetime) -> WrittenInsight:
     """Write `insight.json` into the folder of the tables; of several clusters, one folder for each.
 
     Raises:
         AnalyticsError: there are no tables, or they follow other definitions.
     """
-    found = insights(read_tables(root, DAYS), now)
+    tables = read_tables(root, DAYS)
+    found = insights(tables, held_looks(root, tables.days), now)
     places = [root / FILE] if len(found) == 1 else [_place(root, insight.cluster) for insight in found]
     for place, insight in zip(places, found, strict=True):
         _put(place, to_json(insight))
@@ -60,14 +70,32 @@ def _place(root: Path, cluster: str) -> Path:
     return root / "insight" / quote(cluster, safe="") / FILE if cluster.strip(".") else root / "insight" / FILE
 
 
-def insights(tables: Tables, now: datetime) -> list[Insight]:
-    """What these tables teach, for each cluster; the applications that were seen last come first."""
+def held_looks(root: Path, days: Sequence[str]) -> ByApp:
+    """The rows of `s_decision_interval` that hold pods without an estimate, with the tasks that are waited for.
+
+    The tasks are the widest column of silver, so a day at a time is read, and little of it kept.
+    """
+    store = silver(root)
+    version, table = store.current(), "s_decision_interval"
+    others = set(store.schemas[table].names) - _OF_LOOKS
+    kept = []
+    for day in days:
+        of_day = {table: {day: version.tables.get(table, {}).get(day, ())}}
+        rows = store.arrow(replace(version, tables=of_day), table, but=others)
+        kept.append(
+            rows.filter(pc.and_(pc.equal(rows["verdict"].cast(pa.string()), "Hold"), rows["eta_seconds"].is_null()))
+        )
+    return by_app(pa.concat_tables(kept, promote_options="default") if kept else pa.table({name: [] for name in KEY}))
+
+
+def insights(tables: Tables, held: ByApp, now: datetime) -> list[Insight]:
+    """What these tables teach, for each cluster; `held` is that of `held_looks`."""
     advice = all_advice(tables)
     by_cluster: dict[str, list[Key]] = {}
     for key in tables.rows["s_seen"].spans:
         by_cluster.setdefault(key[0], []).append(key)
     return [
-        _fitting(cluster, [_learned(key, tables.of(key), advice) for key in sorted(keys)], now)
+        _fitting(cluster, [_learned(key, tables.of(key), held, advice) for key in sorted(keys)], now)
         for cluster, keys in sorted(by_cluster.items())
     ]
 
@@ -102,14 +130,15 @@ def _without_volumes(app: AppInsight) -> AppInsight:
     return app.model_copy(update={"restore_rates": tuple(rate for rate in app.restore_rates if not rate.volume)})
 
 
-def _learned(key: Key, rows: AppRows, advice: dict[str, list[Found]]) -> AppInsight:
-    pieces = advice[f"{key[1]}/{key[2]}"]
+def _learned(key: Key, rows: AppRows, held: ByApp, advice: dict[str, list[Found]]) -> AppInsight:
+    pieces, decisions = advice[f"{key[1]}/{key[2]}"], rows["s_decision_interval"]
     return AppInsight(
         namespace=key[1],
         app=key[2],
         uid=key[3],
         restore_rates=tuple(_rates(rows))[:MOST_RATES],
-        eta=score(looks(rows["s_decision_interval"])),
+        eta=score(looks(decisions)),
+        learned_eta=learned_eta(decisions, held.of(key).to_pylist(), rows["s_learner_stint"]),
         budget=_budget(rows["g_downtime_daily"]),
         days=max((one.days for one in pieces), default=0),
         advice=tuple(_advice(one) for one in pieces if not one.is_empty)[:MOST_ADVICE],
@@ -154,7 +183,9 @@ def _advice(found: Found) -> Advice:
         evidence=_line(found.evidence),
         days=found.days,
         n=found.n,
-        effect=effect and Effect(low=effect.low, mid=effect.mid, high=effect.high, unit=effect.unit),
+        effect=None
+        if effect is None
+        else Effect(low=effect.low, mid=effect.mid, high=effect.high, unit=_line(effect.unit)),
         vetoes=tuple(map(_line, found.vetoes))[:MOST_VETOES],
         patch=_patch(found),
     )

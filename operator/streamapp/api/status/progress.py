@@ -4,14 +4,17 @@ Called by `translate`. Times are whole seconds and estimates are rounded, so tha
 """
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from streamapp.api.insight import EtaScore
+from streamapp.api.insight import AppInsight, EtaScore, LearnedEta
 from streamapp.api.v1alpha1.status import (
     MOST_LINE,
     MOST_STEPS,
     ConvergenceState,
     ConvergenceStatus,
+    EstimateSource,
     ForcedBy,
     ForcedStatus,
     LastStep,
@@ -21,7 +24,7 @@ from streamapp.api.v1alpha1.status import (
 )
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.evidence.coverage import TaskWait
-from streamapp.core.evidence.eta import LONGEST, Estimate, EtaAt, NeverAtThisSpeed
+from streamapp.core.evidence.eta import LONGEST, NOT_KNOWN, Estimate, EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.facts.hold_record import NO_EPOCH, Forced, HoldRecord
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.snapshot import Snapshot
@@ -36,6 +39,7 @@ _GRAINS = (
 )
 """The longest time left, and the multiple to which its instant is rounded up."""
 _COARSEST = timedelta(hours=1)
+_LEARNED = EstimateSource.LEARNED
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -57,7 +61,7 @@ def convergence_status(convergence: Convergence, now: datetime) -> ConvergenceSt
 
 
 def scale_down_status(
-    decision: Decision, snapshot: Snapshot, previous: ScaleDownStatus | None, score: EtaScore | None = None
+    decision: Decision, snapshot: Snapshot, previous: ScaleDownStatus | None, insight: AppInsight | None = None
 ) -> ScaleDownStatus | None:
     """The scale-down that goes on, until its last step is finished; None where none does."""
     record = decision.record if isinstance(decision.record, HoldRecord) else HoldRecord(epoch=NO_EPOCH)
@@ -70,7 +74,7 @@ def scale_down_status(
     if since is None and hold_id is None:
         since = snapshot.app.desired.lower_since(granted)  # nothing is on record while a user holds it
     target = _target(decision, record, snapshot)
-    earliest, latest = completion_range(decision.eta, snapshot.now, score)
+    shown = _shown(decision, snapshot.now, insight)
     return ScaleDownStatus(
         hold_id=hold_id,
         target=target,
@@ -78,13 +82,51 @@ def scale_down_status(
         last_progress=None if hold is None else _whole(hold.progress.improved_at),
         next_ordinal=granted - 1 if granted > target else None,
         waiting_for=len(decision.waiting_for),
-        estimated_completion_time=completion_time(decision.eta, snapshot.now),
-        earliest_completion_time=earliest,
-        latest_completion_time=latest,
+        estimated_completion_time=shown.time,
+        earliest_completion_time=shown.earliest,
+        latest_completion_time=shown.latest,
+        estimate_source=shown.source,
         lag_falling=lag_falling(decision.eta),
         reason=decision.reason.name,
         forced=_forced(hold.forced if hold else step.forced if step else None),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownEstimate:
+    """An estimate as the status has it; all None if there is none."""
+
+    time: datetime | None
+    earliest: datetime | None
+    latest: datetime | None
+    source: EstimateSource | None
+
+
+def _shown(decision: Decision, now: datetime, insight: AppInsight | None) -> _ShownEstimate:
+    """The live estimate; only where two measurements are missing the learned one, and that only with its range."""
+    score = None if insight is None else insight.eta
+    learned = None if insight is None else insight.learned_eta
+    estimate: Estimate = decision.eta
+    source = EstimateSource.LIVE
+    if isinstance(estimate, NotKnown) and learned is not None:
+        estimate, score, source = learned_estimate(decision.waiting_for, now, learned), learned.score, _LEARNED
+    time, (earliest, latest) = completion_time(estimate, now), completion_range(estimate, now, score)
+    if time is None or (source is _LEARNED and latest is None):
+        return _ShownEstimate(None, None, None, None)
+    return _ShownEstimate(time, earliest, latest, source)
+
+
+def learned_estimate(waits: Iterable[TaskWait], now: datetime, learned: LearnedEta) -> Estimate:
+    """When the slowest of these copies will be caught up, at the rates of earlier days."""
+    seconds = learned.seconds((str(wait.task.subtopology), _lag(wait)) for wait in waits)
+    if seconds is None or seconds > LONGEST.total_seconds():
+        return NOT_KNOWN
+    return EtaAt(now + timedelta(seconds=seconds))
+
+
+def _lag(wait: TaskWait) -> int | None:
+    """As the flight record has it: estimates are scored by that."""
+    return wait.best.lag.records if wait.best is not None and isinstance(wait.best.lag, Measured) else None
 
 
 def _target(decision: Decision, record: HoldRecord, snapshot: Snapshot) -> int:

@@ -11,7 +11,9 @@ from typing import Any
 GAP = timedelta(seconds=10)
 """Between two writes for nothing but progress."""
 
-_ESTIMATE = frozenset({"estimatedCompletionTime", "earliestCompletionTime", "latestCompletionTime", "lagFalling"})
+_ESTIMATE = frozenset(
+    {"estimatedCompletionTime", "earliestCompletionTime", "latestCompletionTime", "estimateSource", "lagFalling"}
+)
 
 _MOVING: Mapping[str, frozenset[str]] = {
     "convergence": frozenset(

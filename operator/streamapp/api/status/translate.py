@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from streamapp.api.insight import EtaScore
+from streamapp.api.insight import AppInsight
 from streamapp.api.names import HOLD, MIGRATION, NEW_VOLUME, OVERRIDE, RESTART, claim_of, selector_of
 from streamapp.api.status.conditions import with_times
 from streamapp.api.status.progress import convergence_status, scale_down_status, steps_with
@@ -129,7 +129,7 @@ def status_of(
     previous: StreamAppStatus,
     gap: Gap | GapUnknown | None = None,
     downtime: DowntimeStatus | None = None,
-    score: EtaScore | None = None,
+    insight: AppInsight | None = None,
 ) -> dict[str, Any]:
     """The whole status, as JSON; what is not in it is to be removed from the resource (server-side apply does).
 
@@ -140,7 +140,7 @@ def status_of(
         previous: The status that was last written, by this process or, after a restart, as it stands on the resource.
         gap: What was seen of the gap of the step that this decision finds finished.
         downtime: Of the month, with what this pass adds; None where this process saw none.
-        score: Of earlier estimates, for the range of this one; None where it is unknown.
+        insight: What was learned of the StreamApp, for the estimate and its range alone; None where it is unknown.
     """
     answer = _Answer(found, decision, snapshot, previous)
     statefulset = snapshot.workload.statefulset
@@ -153,7 +153,7 @@ def status_of(
         learner_source=answer.learner_source(),
         group_protocol=answer.group_protocol(),
         convergence=convergence_status(decision.convergence, snapshot.now),
-        scale_down=scale_down_status(decision, snapshot, previous.scale_down, score),
+        scale_down=scale_down_status(decision, snapshot, previous.scale_down, insight),
         members=answer.members(),
         last_steps=steps_with(decision, gap, previous),
         downtime=downtime or previous.downtime,

@@ -66,6 +66,13 @@ class ForcedBy(Enum):
     TIMEOUT = "Timeout"
 
 
+class EstimateSource(Enum):
+    """What an estimated completion time rests on."""
+
+    LIVE = "Live"
+    LEARNED = "Learned"
+
+
 class SlowTask(ApiModel):
     """A task without a caught-up copy."""
 
@@ -132,6 +139,9 @@ class ScaleDownStatus(ApiModel):
     """Start of the range in which 9 of 10 earlier scale-downs of this kind continued, rounded up. Absent: unknown."""
     latest_completion_time: datetime | None = None
     """End of that range, rounded up. Absent: unknown."""
+    estimate_source: EstimateSource | None = None
+    """Live: from two measurements of the lag. Learned: from restore rates of earlier days, while two measurements are
+    missing. Absent: there is no estimate."""
     lag_falling: bool | None = None
     """Whether the awaited lag decreases. False also if the copies would need more than a year. Absent: unknown."""
     reason: ReasonName

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from streamapp.api.insight import Advice, Insight
+from streamapp.api.insight import Advice, EtaScore, Insight
 from streamapp.cli.advice.learned import Learned, Source, patch_command, share_used
 
 Json = dict[str, Any]
@@ -31,9 +31,14 @@ def _app(learned: Learned) -> Json:
         budget = found.budget.model_dump(mode="json", by_alias=True, exclude_none=True)
         document["budget"] = budget | ({} if used is None else {"used": used})
     if found.eta is not None:
-        score = found.eta.model_dump(mode="json", by_alias=True)
-        document["eta"] = score | {"shown": found.eta.is_good}
+        document["eta"] = _score(found.eta)
+    if found.learned_eta is not None:
+        document["learnedEta"] = {"rates": found.learned_eta.rates, "score": _score(found.learned_eta.score)}
     return document
+
+
+def _score(score: EtaScore) -> Json:
+    return {**score.model_dump(mode="json", by_alias=True), "shown": score.is_good}
 
 
 def _piece(advice: Advice, namespace: str) -> Json:

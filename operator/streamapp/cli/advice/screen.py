@@ -67,6 +67,8 @@ def app_screen(insight: Insight, learned: Learned, now: datetime) -> RenderableT
     if found is None:
         return Group(*parts)
     facts = {"budget": _budget(found.budget), "estimates": _score(found.eta)}
+    if found.learned_eta is not None:
+        facts["learned"] = _score(found.learned_eta.score)
     parts.append(_labelled(facts))
     for nth, advice in enumerate(found.advice, start=1):
         parts += [Text(""), Text(f"{nth}. {_change(advice)}", style="bold"), _labelled(_card(advice))]
@@ -124,7 +126,9 @@ def _score(score: EtaScore | None) -> str:
         return "not scored yet: too few scale-downs were estimated and seen to the end"
     way = "early" if score.median_error_seconds > 0 else "late"
     error = f"in the median {_span(abs(score.median_error_seconds))} too {way}"
-    cover = f"{_percent(score.cover)} of {counted(score.holds, 'hold')} on {counted(score.days, 'day')} were in the range"
+    cover = (
+        f"{_percent(score.cover)} of {counted(score.holds, 'hold')} on {counted(score.days, 'day')} were in the range"
+    )
     return f"{cover}, {error}; {verdict_of(score)}"
 
 

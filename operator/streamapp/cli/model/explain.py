@@ -13,7 +13,13 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.v1alpha1.durations import format_duration
-from streamapp.api.v1alpha1.status import AgentState, ConditionStatus, ConvergenceStatus, ScaleDownStatus
+from streamapp.api.v1alpha1.status import (
+    AgentState,
+    ConditionStatus,
+    ConvergenceStatus,
+    EstimateSource,
+    ScaleDownStatus,
+)
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.model.app_view import AppState, AppView, Never, view_of
 from streamapp.cli.model.migration_record import sentence_of
@@ -205,7 +211,9 @@ def _left(view: AppView, part: ConvergenceStatus | ScaleDownStatus, until: str) 
         case Never():
             return f"{until}: never at the present rate. The lag does not decrease."
         case left if left:
-            return f"{until}: about {durations.short(left)}."
+            is_learned = isinstance(part, ScaleDownStatus) and part.estimate_source is EstimateSource.LEARNED
+            source = " The estimate is by restore rates of earlier days." if is_learned else ""
+            return f"{until}: about {durations.short(left)}.{source}"
         case _:
             return f"{until}: any moment."
 

@@ -4,7 +4,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.api.v1alpha1.status import ForcedStatus, ScaleDownStatus
+from streamapp.api.v1alpha1.status import EstimateSource, ForcedStatus, ScaleDownStatus
 from streamapp.cli.model.app_view import AppState, AppView
 from streamapp.cli.model.phrases import LABELS, about_left, counted, downtime_text
 from streamapp.cli.text import durations
@@ -30,7 +30,7 @@ def scale_down(view: AppView) -> RenderableType | None:
     if going.waiting_for:
         tasks = counted(going.waiting_for, "task")
         table.add_row("waits for", Text(f"{tasks} without a caught-up copy on a remaining pod", style="yellow"))
-        table.add_row("time left", Text(about_left(view.left(going)) + _range(going)))
+        table.add_row("time left", Text(about_left(view.left(going)) + _source(going) + _range(going)))
     if going.waiting_for and going.last_progress is not None and view.state in {AppState.HELD, AppState.STALLED}:
         table.add_row("progress", Text(f"the lag last decreased {durations.ago(going.last_progress, view.now)}"))
     if view.main_condition is None or view.main_condition.reason != going.reason:
@@ -38,6 +38,10 @@ def scale_down(view: AppView) -> RenderableType | None:
     if going.forced is not None:
         table.add_row("overridden", Text(_forced(going.forced), style="yellow"))
     return table
+
+
+def _source(going: ScaleDownStatus) -> str:
+    return " by restore rates of earlier days" if going.estimate_source is EstimateSource.LEARNED else ""
 
 
 def _range(going: ScaleDownStatus) -> str:

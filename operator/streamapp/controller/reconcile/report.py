@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from streamapp.api.insight import EtaScore
+from streamapp.api.insight import AppInsight
 from streamapp.api.status.conditions import said
 from streamapp.api.status.throttle import is_worth_writing
 from streamapp.api.status.translate import status_after_raise, status_of
@@ -50,13 +50,13 @@ class Reporter:
         metrics: Metrics,
         instance: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        eta_score: Callable[[Key, str], EtaScore | None] = lambda _key, _uid: None,
+        insight_of: Callable[[Key, str], AppInsight | None] = lambda _key, _uid: None,
     ) -> None:
         self._client = client
         self._metrics = metrics
         self._instance = instance
         self._now = now
-        self._eta_score = eta_score
+        self._insight_of = insight_of
         self._logged: dict[Key, tuple[Verdict, str]] = {}
         self._holds: dict[Key, Hold] = {}
         """The hold of each application, as last reported."""
@@ -149,9 +149,9 @@ class Reporter:
         self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, downtime: DowntimeStatus | None
     ) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        score = self._eta_score(gathered.key, gathered.snapshot.app.uid)
+        insight = self._insight_of(gathered.key, gathered.snapshot.app.uid)
         previous = gathered.streamapp.status
-        new = status_of(gathered.streamapp, decision, gathered.snapshot, previous, gap, downtime, score)
+        new = status_of(gathered.streamapp, decision, gathered.snapshot, previous, gap, downtime, insight)
         old: dict[str, Any] = gathered.live.app.get("status", {})
         if decision.closed_step is not None:
             log.info("step completed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
