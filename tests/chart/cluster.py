@@ -15,7 +15,7 @@ from typing import Any
 Json = dict[str, Any]
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
-    "v1": ("Secret", "Service", "ServiceAccount", "Pod"),
+    "v1": ("Secret", "ConfigMap", "Service", "ServiceAccount", "Pod"),
     "apps/v1": ("Deployment",),
     "policy/v1": ("PodDisruptionBudget",),
     "rbac.authorization.k8s.io/v1": ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),

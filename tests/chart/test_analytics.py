@@ -102,21 +102,58 @@ def test_one_run_at_a_time_and_none_for_ever() -> None:
     assert spec["jobTemplate"]["spec"]["template"]["spec"]["restartPolicy"] == "Never"
 
 
-@pytest.mark.parametrize("job", [RUN, REPORT])
-def test_its_pods_have_no_token_no_right_and_say_why_they_failed(job: str) -> None:
-    found = render(ALL_ON)
-    spec = pod(found, job)
-    assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == (RUN, False)
-    assert found.one("ServiceAccount", RUN)["automountServiceAccountToken"] is False
-    bound = [
-        subject
+def bound_to_the_job(found: Rendered) -> list[str]:
+    """The names of all roles that are bound to the job's account."""
+    return [
+        one["roleRef"]["name"]
         for kind in ("RoleBinding", "ClusterRoleBinding")
         for one in found.of(kind)
-        for subject in one["subjects"]
+        if any(subject["name"] == RUN for subject in one["subjects"])
     ]
-    assert bound
-    assert [subject for subject in bound if subject["name"] == RUN] == []
-    assert container(found, job)["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
+@pytest.mark.parametrize("job", [RUN, REPORT])
+def test_its_pods_say_why_they_failed_and_only_one_that_writes_insight_has_a_token(job: str) -> None:
+    for write in (True, False):
+        found = render({**ALL_ON, "insight": {"write": write}})
+        spec = pod(found, job)
+        assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == (RUN, write and job == RUN)
+        assert found.one("ServiceAccount", RUN)["automountServiceAccountToken"] is False
+        assert container(found, job)["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
+def test_the_job_can_read_and_patch_the_one_config_map_and_nothing_else() -> None:
+    found = render(values(TOPIC))
+    assert bound_to_the_job(found) == [RUN]
+    assert found.one("Role", RUN)["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["streamapp-insight"],
+            "verbs": ["get", "patch"],
+        }
+    ]
+    assert "data" not in found.one("ConfigMap", "streamapp-insight")
+    (mounted,) = [one for one in next(found.pods())["volumes"] if one["name"] == "insight"]
+    assert mounted["configMap"] == {"name": "streamapp-insight", "optional": True}
+    assert f"--insight-config-map={NAMESPACE}/streamapp-insight" in container(found)["args"]
+    assert "--insight-cluster=north" in container(render(ALL_ON))["args"]
+
+
+@pytest.mark.parametrize("off", [{"write": False}, {"configMap": ""}], ids=["write", "name"])
+def test_without_insight_to_write_the_job_has_no_right_and_the_chart_makes_no_config_map(off: Json) -> None:
+    found = render({**values(TOPIC), "insight": off})
+    assert bound_to_the_job(found) == []
+    assert [one["metadata"]["name"] for one in found.of("ConfigMap")] == []
+    assert [one for one in container(found)["args"] if one.startswith("--insight")] == []
+    assert pod(found)["automountServiceAccountToken"] is False
+    assert render({"insight": {}}).of("ConfigMap") == []
+
+
+def test_roles_that_the_installer_makes_are_not_made() -> None:
+    found = render({**values(TOPIC), "rbac": {"create": False}})
+    assert [one for one in found.of("Role") if one["metadata"]["name"] == RUN] == []
+    assert found.one("ConfigMap", "streamapp-insight")
 
 
 def test_nothing_that_selects_the_operators_pods_selects_those_of_a_run() -> None:
@@ -136,12 +173,17 @@ def test_nothing_that_selects_the_operators_pods_selects_those_of_a_run() -> Non
     assert (selects(run, labels), selects(run, own)) == (True, False)
 
 
-def test_the_network_that_a_run_may_use_is_the_brokers_and_of_files_none() -> None:
+def test_the_network_that_a_run_may_use_is_the_brokers_and_the_api_server_and_of_files_alone_none() -> None:
     spec = render(ALL_ON).one("NetworkPolicy", RUN)["spec"]
     assert spec["ingress"] == []
-    assert [[port["port"] for port in rule["ports"]] for rule in spec["egress"]] == [[53, 53], [9092]]
-    assert spec["egress"][1]["to"] == ALL_ON["networkPolicy"]["brokers"]["to"]
-    alone = render({**values(CLAIM), "networkPolicy": {"enabled": True}}).one("NetworkPolicy", RUN)["spec"]
+    assert [[port["port"] for port in rule["ports"]] for rule in spec["egress"]] == [[53, 53], [9092], [6443]]
+    assert [rule["to"] for rule in spec["egress"][1:]] == [
+        ALL_ON["networkPolicy"][peer]["to"] for peer in ("brokers", "apiServer")
+    ]
+    on = {**values(CLAIM), "networkPolicy": {"enabled": True}}
+    writing = render(on).one("NetworkPolicy", RUN)["spec"]
+    assert [[port["port"] for port in rule["ports"]] for rule in writing["egress"]] == [[53, 53], [443, 6443]]
+    alone = render({**on, "insight": {"write": False}}).one("NetworkPolicy", RUN)["spec"]
     assert (alone["ingress"], alone["egress"], alone["policyTypes"]) == ([], [], ["Ingress", "Egress"])
 
 
@@ -153,7 +195,7 @@ def test_another_user_gets_a_name_and_the_images_own_needs_none() -> None:
     assert pod(found)["securityContext"]["fsGroup"] == 20000
     for user in (10003, None):
         same = render({**values(TOPIC), "runAsUser": user})
-        assert same.of("ConfigMap") == []
+        assert [one["metadata"]["name"] for one in same.of("ConfigMap")] == ["streamapp-insight"]
         assert "passwd" not in mounts(same)
     image = (REPOSITORY / "operator" / "images" / "analytics" / "Dockerfile").read_text()
     assert "streamapp:x:10003:10003:" in image

@@ -161,6 +161,9 @@ def test_a_run_takes_in_the_topic_and_leaves_a_report_that_can_be_fetched(
     steps = {(row["namespace"], row["from_replicas"], row["to_replicas"]) for row in records(root, "s_scale_episode")}
     assert {(PLACE, 2, 3), (PLACE, 3, 2)} <= steps
     assert f"| {PLACE}/{app.name} |" in log
+    assert log.splitlines()[-1] == f"ConfigMap {NAMESPACE}/streamapp-insight: written"
+    insight = kubectl.json("get", "configmap", "streamapp-insight", "--namespace", NAMESPACE)["data"]["insight.json"]
+    assert insight == (root / "insight.json").read_text()
 
     packed = done(kubectl, "fetch", f"{CRONJOB}-report")
     page = gzip.decompress(base64.b64decode(packed))
@@ -207,20 +210,23 @@ def test_a_run_that_fails_says_why_in_its_log_and_in_its_pods_status(kubectl: Ku
 
 
 @pytest.mark.usefixtures("release")
-def test_its_pods_have_no_token_and_its_account_no_right(kubectl: Kubectl) -> None:
+def test_its_account_has_the_right_to_write_insight_and_no_other(kubectl: Kubectl) -> None:
     (pod,) = pods_of(kubectl, "second")
     assert pod["spec"]["serviceAccountName"] == CRONJOB
     assert {kind for volume in pod["spec"]["volumes"] for kind in volume} == {
         "name",
         "emptyDir",
         "persistentVolumeClaim",
+        "projected",
     }
     listed = ("auth", "can-i", "--list", "--no-headers", "--namespace", NAMESPACE)
     of_anybody, of_job = (
         sorted(kubectl.run(*listed, f"--as=system:serviceaccount:{NAMESPACE}:{name}").splitlines())
         for name in ("nobody-at-all", CRONJOB)
     )
-    assert of_job == of_anybody
+    (own,) = set(of_job) - set(of_anybody)
+    assert own.split() == ["configmaps", "[]", "[streamapp-insight]", "[get", "patch]"]
+    assert set(of_anybody) <= set(of_job)
 
 
 def test_a_run_takes_in_the_files_of_the_claim_while_the_operator_writes_there(kubectl: Kubectl, release: str) -> None:

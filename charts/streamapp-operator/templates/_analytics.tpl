@@ -25,6 +25,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 
+{{- /* Not empty if the job writes insight. */ -}}
+{{- define "streamapp-operator.writesInsight" -}}
+{{- if and .Values.analytics.enabled .Values.insight.configMap .Values.insight.write }}yes{{ end }}
+{{- end }}
+
 {{- /* Refuses what no run could work with. */ -}}
 {{- define "streamapp-operator.analyticsChecked" -}}
 {{- $record := .Values.record }}
@@ -80,6 +85,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - {{ printf "--memory=%s" .memory | quote }}
 - {{ printf "--days=%d" (int .report.days) | quote }}
 - {{ printf "--apps=%d" (int .report.apps) | quote }}
+{{- if include "streamapp-operator.writesInsight" $ }}
+- {{ printf "--insight-config-map=%s/%s" $.Release.Namespace $.Values.insight.configMap | quote }}
+- {{ printf "--insight-cluster=%s" $.Values.clusterName | quote }}
+{{- end }}
 {{- range .args }}
 - {{ . | quote }}
 {{- end }}
@@ -98,7 +107,8 @@ metadata:
 spec:
   restartPolicy: Never
   serviceAccountName: {{ include "streamapp-operator.analyticsName" $root }}
-  automountServiceAccountToken: false
+  # A token only to write insight, with no other right.
+  automountServiceAccountToken: {{ and .run (not (empty (include "streamapp-operator.writesInsight" $root))) }}
   enableServiceLinks: false
   {{- with $root.Values.imagePullSecrets }}
   imagePullSecrets:

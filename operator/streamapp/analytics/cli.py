@@ -24,7 +24,8 @@ from streamapp.analytics.bronze.kafka import JARS_VARIABLE, Topic, connector_jar
 from streamapp.analytics.build import Build, Built, gold, require_bronze, silver
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.expire import Keep, Removed, remove_old
-from streamapp.analytics.insight.learned import write_insight
+from streamapp.analytics.insight.destination import Destination
+from streamapp.analytics.insight.learned import WrittenInsight, write_insight
 from streamapp.analytics.progress import Bars, Lines, Stages
 from streamapp.analytics.report import page
 from streamapp.analytics.report.tables import read_tables
@@ -132,15 +133,51 @@ def _print_removed(removed: Removed) -> None:
             click.echo(f"{layer}: {days} days from before {first} are removed, their files a day from now")
 
 
-def _print_insight(root: Path) -> None:
+def _print_insight(root: Path) -> WrittenInsight:
     """Write what the operator can show; rows that its contract refuses cost nothing else, since the tables stand."""
     try:
-        paths = write_insight(root, datetime.now(UTC))
+        found = write_insight(root, datetime.now(UTC))
     except (AnalyticsError, ValueError, OSError) as error:
         click.echo(f"{root}: no insight is written, the tables are whole: {error}", err=True)
-        return
-    for path in paths:
+        return {}
+    for path in found:
         click.echo(f"{path}: {_size(path)}, what the operator can show")
+    return found
+
+
+def _print_publication(found: WrittenInsight, destination: Destination | None) -> None:
+    """Bring the operator what it can show; what was done before stands if that fails."""
+    if destination is not None and found:
+        # The client of the API server takes as long to load as all that others need.
+        from streamapp.analytics.insight.publication import publish  # noqa: PLC0415
+
+        click.echo(f"{destination.title}: {publish(found.values(), destination).value}")
+
+
+def _publication(command: Command) -> Command:
+    """The options that say where insight goes; the command is given one `Destination`, or None."""
+
+    @functools.wraps(command)
+    def taken(insight_config_map: str, insight_cluster: str, **others: Any) -> Any:
+        try:
+            place = Destination.of(insight_config_map, insight_cluster) if insight_config_map else None
+        except ValueError as error:
+            raise click.UsageError(f"--insight-config-map: {error}.") from error
+        return command(destination=place, **others)
+
+    place = click.option(
+        "--insight-config-map",
+        default="",
+        metavar="NAMESPACE/NAME",
+        help="ConfigMap that the operator mounts, to write the insight into.",
+    )
+    cluster = click.option(
+        "--insight-cluster",
+        default="",
+        metavar="NAME",
+        help="Cluster of that insight, as the operator is told its name.",
+    )
+    return place(cluster(cast("Command", taken)))
 
 
 def _keep(command: Command) -> Command:
@@ -245,15 +282,16 @@ def ingest(source: _Input, root: Path, **engine: Any) -> None:
 @ROOT
 @click.option("--full", is_flag=True, help="Build all again, not only what has changed.")
 @_keep
+@_publication
 @engine_options
-def build(root: Path, full: bool, keep: Keep, **engine: Any) -> None:
+def build(root: Path, full: bool, keep: Keep, destination: Destination | None, **engine: Any) -> None:
     """Bring silver and gold up to what bronze holds, then remove what is older than is to be kept."""
     require_bronze(root)
     require_tables_folder(root)
     with running_spark(root, **engine) as spark:
         _print_build(Build(spark, root, stage_display(spark), full).run())
     _print_removed(remove_old(root, keep))
-    _print_insight(root)
+    _print_publication(_print_insight(root), destination)
 
 
 MOST = "Most with a page."
@@ -338,8 +376,18 @@ def tables(root: Path, layer: str, program: str) -> None:
 @click.option("--out", type=OUTPUT, help="The page to write; report.html in the folder of the tables unless given.")
 @_limits
 @_keep
+@_publication
 @engine_options
-def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep: Keep, **engine: Any) -> None:
+def run(
+    source: _Input,
+    root: Path,
+    out: Path | None,
+    days: int,
+    apps: int,
+    keep: Keep,
+    destination: Destination | None,
+    **engine: Any,
+) -> None:
     """Do it all at one start of Spark: ingest RECORD or a topic, build, remove old days, write the report."""
     require_tables_folder(root)
     if out is not None:
@@ -352,8 +400,9 @@ def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep
             )
         _print_build(Build(spark, root, stage_display(spark)).run())
     _print_removed(remove_old(root, keep))
-    _print_insight(root)
+    found = _print_insight(root)
     click.echo("\n" + page.markdown(_written(root, days, apps, out or root / "report.html")))
+    _print_publication(found, destination)
 
 
 @analytics.command(short_help="Make up a record to try it with.")
