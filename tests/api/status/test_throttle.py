@@ -14,6 +14,7 @@ MOVING: dict[str, dict[str, Any]] = {
     "lag": {"convergence.remainingLag": 7},
     "the slowest tasks": {"convergence.slowest": []},
     "an estimate": {"convergence.estimatedCompletionTime": "2026-11-21T12:00:05Z", "convergence.lagFalling": True},
+    "what an estimate rests on": {"scaleDown.estimateSource": "Learned"},
     "what a hold waits for": {"scaleDown.waitingFor": 1},
     "the time of the last progress": {"scaleDown.lastProgress": "2026-11-21T12:00:05Z"},
     "tasks of a pod": {"members.0.active": 7},
