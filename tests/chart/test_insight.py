@@ -48,7 +48,7 @@ def installed(server: ApiServer, major: int, **more: Json) -> None:
         **more,
     }
     place = [f"--namespace={NAMESPACE}", f"--kubeconfig={server.kubeconfig}", "--create-namespace", "--values=-"]
-    command = [helm(major), "upgrade", "--install", "streamapp-operator", CHART, *place]
+    command = [str(helm(major)), "upgrade", "--install", "streamapp-operator", str(CHART), *place]
     ran = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=False, timeout=300)
     assert ran.returncode == 0, ran.stderr
 

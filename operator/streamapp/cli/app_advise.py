@@ -47,8 +47,9 @@ def advise(
     first, the patch, the budget, and how good estimated times were. The command changes nothing.
     """
     from streamapp.cli.advice import command
+    from streamapp.cli.advice.learned import Source
     from streamapp.cli.text.console import Output
 
     require_one_namespace_choice(target, name, all_namespaces=all_namespaces)
-    source = command.Source(namespace=operator_namespace, name=config_map)
+    source = Source(namespace=operator_namespace, name=config_map)
     return command.advise(target, name, source, Output(output), everywhere=all_namespaces)
