@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
 
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.insight.destination import Destination
@@ -53,6 +54,17 @@ def installed(server: ApiServer, major: int, **more: Json) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+def as_job(server: ApiServer) -> str:
+    """A kubeconfig with a token of the job's account, as its pod has one."""
+    made = server.run("create", "token", "streamapp-operator-analytics", f"--namespace={NAMESPACE}")
+    assert made.returncode == 0, made.stderr
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": made.stdout.strip()}
+    path = server.kubeconfig.parent / "job.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
 def there(server: ApiServer, name: str = "streamapp-insight") -> Json:
     ran = server.run("get", "configmap", name, f"--namespace={NAMESPACE}", "--output=json")
     assert ran.returncode == 0, ran.stderr
@@ -88,7 +100,7 @@ def test_the_job_writes_insight_that_an_upgrade_keeps(
     server: ApiServer, major: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty(server)
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig_for(JOB)))
+    monkeypatch.setenv("KUBECONFIG", as_job(server))
     assert publish([insight(30)], DESTINATION) is Publication.WRITTEN
     before = there(server)["data"]
     assert publish([insight(60)], DESTINATION) is Publication.OVERTAKEN
@@ -107,7 +119,7 @@ def test_the_job_has_no_other_right(server: ApiServer, monkeypatch: pytest.Monke
         if may(server, verb, resource)
     }
     assert allowed == {("get", "configmap/streamapp-insight"), ("patch", "configmap/streamapp-insight")}
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig_for(JOB)))
+    monkeypatch.setenv("KUBECONFIG", as_job(server))
     with pytest.raises(AnalyticsError, match="configmaps"):
         publish([insight(10)], Destination(NAMESPACE, "another", "north"))
 
@@ -118,7 +130,7 @@ def test_one_that_a_person_made_is_written_to_and_stays_that_persons(
     body: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine", "namespace": NAMESPACE}}
     server.apply({**body, "data": {"note": "kept"}})
     installed(server, major, insight={"configMap": "mine"})
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig_for(JOB)))
+    monkeypatch.setenv("KUBECONFIG", as_job(server))
     assert publish([insight(5)], Destination(NAMESPACE, "mine", "north")) is Publication.WRITTEN
     installed(server, major)
     found = there(server, "mine")
@@ -133,7 +145,7 @@ def test_a_person_with_the_role_for_diagnosis_reads_the_advice(
     server.apply({**written(), "metadata": {"name": "wordcount", "namespace": "default"}})
     made = json.loads(server.run("get", "streamapp", "wordcount", "--output=json").stdout)["metadata"]
     app = AppInsight(namespace="default", app="wordcount", uid=made["uid"], days=28, advice=(PIECE,))
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig_for(JOB)))
+    monkeypatch.setenv("KUBECONFIG", as_job(server))
     assert publish([insight(1, app)], DESTINATION) is Publication.WRITTEN
 
     monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig_for("maria")))

@@ -15,6 +15,7 @@ from streamapp.api.insight import (
     Effect,
     EtaScore,
     Insight,
+    LearnedEta,
     Patch,
     to_json,
 )
@@ -219,3 +220,17 @@ def test_a_mistyped_name_has_the_near_ones_and_all_namespaces_no_name(there: Clu
     publish(there)
     assert "did you mean wordcount or counts?" in run("advise", "wordcoun").err
     assert run("advise", "wordcount", "-A").code == 2
+
+
+def test_a_score_that_is_not_good_says_what_it_needs(there: Cluster, run: Run) -> None:
+    assert WORDS.eta is not None
+    poor = WORDS.eta.model_copy(update={"cover": 0.5, "median_error_seconds": 90.0})
+    learned = LearnedEta(rates={"0": 1000.0}, score=WORDS.eta)
+    publish(there, apps=(WORDS.model_copy(update={"eta": poor, "learned_eta": learned, "budget": None}),))
+    words = " ".join(run("advise", "wordcount").out.split())
+    assert "budget no downtime is known" in words
+    assert "1m30s too early; the status shows no range: it needs 85 to 97 % over 20 holds or more" in words
+    assert "learned 91 % of 44 holds on 20 days were in the range" in words
+    (item,) = run("advise", "wordcount", "-o", "json").document["items"]
+    assert (item["eta"]["shown"], item["learnedEta"]["score"]["shown"]) == (False, True)
+    assert item["learnedEta"]["rates"] == {"0": 1000.0}

@@ -65,7 +65,12 @@ def _next_step(error: KubeError, destination: Destination) -> str:
 
 async def _publish(made_at: datetime, text: str, destination: Destination) -> Publication:
     connection = await kubeconfig.access(None, None, os.environ)
-    client = KubeClient(connection.configuration, deadline_seconds=DEADLINE_SECONDS, user_agent=MANAGER)
+    client = KubeClient(
+        connection.configuration,
+        deadline_seconds=DEADLINE_SECONDS,
+        user_agent=MANAGER,
+        act_as=connection.impersonation,
+    )
     try:
         return await written(
             client, Key(destination.namespace, destination.name), made_at, text, lambda: datetime.now(UTC)

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 
-from streamapp.api.insight import AppInsight, Budget, EtaScore, Patch
+from streamapp.api.insight import LEAST_COVER, LEAST_HOLDS, MOST_COVER, AppInsight, Budget, EtaScore, Patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +51,5 @@ def verdict_of(score: EtaScore) -> str:
     """Whether ranges of estimates are shown, and if not, why."""
     if score.is_good:
         return "the status shows the range"
-    return "the status shows no range: it needs 85 to 97 % over 20 holds or more"
+    cover = f"{LEAST_COVER * 100:.0f} to {MOST_COVER * 100:.0f} %"
+    return f"the status shows no range: it needs {cover} over {LEAST_HOLDS} holds or more"
