@@ -47,6 +47,7 @@ FULL: Json = {
         "expiresInMillis": 12000,
     },
     "heartbeat": {"intervalMillis": 300, "capMillis": 300, "expiresInMillis": 41000},
+    "memory": {"usedBytes": 400_000_000, "limitBytes": 512_000_000, "heapBytes": 256_000_000},
     "instances": [
         {
             "applicationId": "wordcount",

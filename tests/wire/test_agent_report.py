@@ -19,6 +19,7 @@ from streamapp.core.facts.agent_reports import (
     AssignorInactive,
     AssignorRun,
     ClientSettings,
+    ContainerMemory,
     HeartbeatCap,
     LocalTask,
     Rebalance,
@@ -79,6 +80,7 @@ EVERYTHING = ReadReport(
         ),
         state_bytes=200_000_000,
         free_bytes=1_000_000_000,
+        memory=ContainerMemory(used=400_000_000, heap=256_000_000, limit=512_000_000),
         heartbeat_cap=HeartbeatCap(interval=timedelta(milliseconds=300), expires_in=timedelta(seconds=41)),
         file_system="9f6f0a5e-boot:64769",
         task_times=(
@@ -99,6 +101,7 @@ def test_what_is_left_out_is_not_known() -> None:
         {
             "announcement": {"state": "unknown"},
             "heartbeat": ABSENT,
+            "memory": ABSENT,
             "instances.0": {"applicationId": "wordcount", "clientState": "CREATED", "asides": []},
         }
     )

@@ -142,6 +142,14 @@ class AnnouncementFields(_Fields):
     expires_in_millis: Maybe[Millis] = None
 
 
+class MemoryFields(_Fields):
+    """`memory`."""
+
+    used_bytes: Count
+    heap_bytes: Count
+    limit_bytes: Maybe[Count] = None
+
+
 class HeartbeatFields(_Fields):
     """`heartbeat`."""
 
@@ -246,5 +254,6 @@ class ReportFields(_Fields):
     agent: AgentFields
     announcement: AnnouncementFields
     heartbeat: Maybe[HeartbeatFields] = None
+    memory: Maybe[MemoryFields] = None
     instances: Bounded[InstanceFields]
     asides: Bounded[AsideFields]

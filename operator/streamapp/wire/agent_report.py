@@ -17,6 +17,7 @@ from streamapp.core.facts.agent_reports import (
     AssignorInactive,
     AssignorRun,
     ClientSettings,
+    ContainerMemory,
     HeartbeatCap,
     LocalTask,
     TaskTimes,
@@ -29,6 +30,7 @@ from streamapp.wire.agent_fields import (
     EpochFields,
     HeartbeatFields,
     InstanceFields,
+    MemoryFields,
     ReportFields,
     RoundFields,
     TaskFields,
@@ -129,6 +131,7 @@ def _report(fields: ReportFields, instance: InstanceFields, where: str, expected
         settings=_settings(instance),
         state_bytes=instance.state_bytes,
         free_bytes=instance.free_bytes,
+        memory=_memory(fields.memory),
         heartbeat_cap=_cap(fields.heartbeat),
         file_system=instance.file_system or None,
         task_times=tuple(_times(one, f"{where}.taskTimes", expected.asked_at) for one in instance.task_times or ()),
@@ -178,6 +181,12 @@ def _cap(fields: HeartbeatFields | None) -> HeartbeatCap | None:
     if fields is None:
         return None
     return HeartbeatCap(interval=_millis(fields.cap_millis), expires_in=_millis(fields.expires_in_millis))
+
+
+def _memory(fields: MemoryFields | None) -> ContainerMemory | None:
+    if fields is None:
+        return None
+    return ContainerMemory(used=fields.used_bytes, heap=fields.heap_bytes, limit=fields.limit_bytes)
 
 
 def _round(fields: RoundFields, asked_at: datetime) -> AssignorRun:

@@ -122,6 +122,18 @@ class HeartbeatCap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerMemory:
+    """The memory of the agent's container in bytes, as the kernel counts it."""
+
+    used: int
+    """Without what the kernel can take back."""
+    heap: int
+    """What the JVM has reserved for its heap."""
+    limit: int | None = None
+    """None: the container has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
     """What an instance runs with, as far as it bears on scaling; None: not known."""
 
@@ -167,6 +179,8 @@ class AgentReport:
     """What its state takes on its volume."""
     free_bytes: int | None = None
     """What is free on that volume."""
+    memory: ContainerMemory | None = None
+    """None: the agent does not report it."""
     heartbeat_cap: HeartbeatCap | None = None
     """None: the agent cannot cap the interval, or it is an older agent."""
     file_system: str | None = None

@@ -17,6 +17,7 @@ public final class Report {
     private final String podUid;
     private final String version;
     private final String incarnation = UUID.randomUUID().toString();
+    private final ContainerMemory memory = new ContainerMemory();
     private final News news;
 
     /** The parts that change between two probes. */
@@ -52,6 +53,7 @@ public final class Report {
         if (heartbeat != null) {
             report.add("heartbeat", heartbeat);
         }
+        memory.addTo(report);
         report.add("instances", withNews(probe.instances(), askedAt));
         JsonArray limitations = new JsonArray();
         if (!complete) {
