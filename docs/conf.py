@@ -52,6 +52,7 @@ NAVIGATION = {
         "docs/releases",
         "docs/agents",
         "docs/restore-limits",
+        "docs/how-to/capacity",
         "docs/autoscaling",
         "docs/how-to/plain-main",
         "docs/how-to/*",

@@ -24,6 +24,15 @@ WRONG_AGENTS: Mapping[str, Wrong] = {
         "spec.learners.source can be OnDemand only if agent.enabled is true: the agent provides the assignor",
         {"spec.learners.source": "OnDemand"},
     ),
+    "memory of tasks without the agent": Wrong(
+        "spec.learners.memoryPerTask can be set only if agent.enabled is true: the agent reports the memory of its "
+        "container",
+        {"spec.learners.memoryPerTask": "64Mi"},
+    ),
+    "memory that is no amount": Wrong(
+        "spec.learners.memoryPerTask must be a positive amount of memory, such as 64Mi, not '64MB'",
+        {"spec.agent": {"enabled": True}, "spec.learners.memoryPerTask": "64MB"},
+    ),
     "a source of copies that only a status has": Wrong(
         "spec.learners.source must be 'Standbys' or 'OnDemand', not 'None'",
         {"spec.learners.source": "None"},

@@ -362,6 +362,12 @@ ALLOWED_CHANGES: Mapping[str, Json] = {
         "spec.template.spec.containers.0.env": [{"name": "JDK_JAVA_OPTIONS", "value": ""}],
         "spec.template.spec.containers.0.envFrom": [{"configMapRef": {"name": "jvm"}}],
     },
+    "floors of copies, zones and memory": {
+        "spec.agent": {"enabled": True},
+        "spec.learners.memoryPerTask": "64Mi",
+        "spec.scaleDown.minCopies": 2,
+        "spec.scaleDown.minZones": 2,
+    },
     "every duration": {
         "spec.scaleDown.stabilizationWindow": "0s",
         "spec.scaleDown.timeout": "1h30m",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streamapp.api.names import ZONE
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.node_drains import NodeDrains
 from streamapp.kube.client.kinds import NODES, Key
@@ -194,3 +195,11 @@ def test_a_watch_that_is_silent_says_nothing_of_any_node(seconds: float, are_see
 
 def test_nothing_is_known_before_the_first_list() -> None:
     assert not NodeDrains((TAINT,), lambda: 0.0, lambda _: None).are_seen
+
+
+def test_the_zone_of_a_pod_is_its_own_label_or_that_of_its_node() -> None:
+    blue = {"metadata": {"name": "node-1", "uid": "u", "resourceVersion": "5", "labels": {ZONE: "b"}}, "spec": {}}
+    nodes = watching(blue, node("node-2"))
+    on = [replace(example.pod(one), node=f"node-{one}") for one in range(3)]
+    assert [pod.zone for pod in nodes.on_pods(on)] == ["", "b", ""]
+    assert [pod.zone for pod in nodes.on_pods([replace(pod, zone="a") for pod in on])] == ["a", "a", "a"]

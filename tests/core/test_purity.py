@@ -72,7 +72,7 @@ def _is_the_snapshots(module: Path, name: str) -> bool:
 
 def test_no_module_is_long_and_no_function_either() -> None:
     # The catalogue of reasons is texts one after the other, nothing that anybody has to hold in mind.
-    most = {module: 900 if module.stem == "reasons" else 500 for module in CORE.rglob("*.py")}
+    most = {module: 1000 if module.stem == "reasons" else 500 for module in CORE.rglob("*.py")}
     long = [module.name for module, lines in most.items() if len(module.read_text().splitlines()) > lines]
     functions = [
         (module.name, node.name)

@@ -14,7 +14,7 @@ from docs import generate
 from lab.settings import REPOSITORY
 from streamapp.api.validation.parse import StreamApp, parse
 
-NO_LAUNCHER = {"adopt", "conformance", "migrate-to-streams", "node-drains"}
+NO_LAUNCHER = {"adopt", "capacity", "conformance", "migrate-to-streams", "node-drains"}
 """Pages without a whole StreamApp: the command line makes it, or the page changes one that is there."""
 PAGES = sorted(page for page in (REPOSITORY / "docs" / "how-to").glob("*.md") if page.stem not in NO_LAUNCHER)
 WHOLE = [

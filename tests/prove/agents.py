@@ -18,6 +18,7 @@ from streamapp.core.facts.agent_reports import (
     AsideKind,
     AssignorInactive,
     AssignorRun,
+    ContainerMemory,
     LocalTask,
     Rebalance,
     TaskState,
@@ -32,6 +33,8 @@ DEADLINE = 2.0
 STREAMS_PROTOCOL = AssignorInactive(AsideKind.STREAMS_PROTOCOL, "the brokers assign")
 """What an agent says of its assignor where the brokers assign."""
 BYTES_OF_A_TASK, BYTES_FREE = 1_000_000, 1_000_000_000
+MEMORY_LIMIT = 1 << 30
+"""Of each container, in bytes."""
 KEY_FILE = Path(tempfile.gettempdir()) / "streamapp-prove-agent-key"
 KEY_FILE.write_text("0123456789abcdef" * 4)
 
@@ -166,6 +169,7 @@ class PortedAgents:
             round=self._round(agent, group),
             state_bytes=BYTES_OF_A_TASK * len(volume) if group.truth.shape.streams else None,
             free_bytes=BYTES_FREE if group.truth.shape.streams else None,
+            memory=_memory(group.truth.shape.memory),
         )
         agent.said = [word, *agent.said[:9]]
         return word
@@ -217,6 +221,10 @@ class PortedAgents:
             learning=agent.led.learning,
             follow_up_is_watch=agent.led.is_watch,
         )
+
+
+def _memory(free: int) -> ContainerMemory | None:
+    return ContainerMemory(used=MEMORY_LIMIT - free, heap=0, limit=MEMORY_LIMIT) if free else None
 
 
 def _run(place: AgentAddress, group: Group) -> Run | None:

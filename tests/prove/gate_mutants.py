@@ -147,6 +147,7 @@ CLOSES = "it closes a step, and no guarantee breaks in the scenes if that is ear
 UNTRIED = "no scene is made for it yet"
 STREAMS = "every pod of a streams group has an agent, so its tasks are known"
 EVICTIONS = "the mutants of evictions take the whole judgement away (tests/prove/evictions/mutants.py)"
+KEPT = "a pod that cannot leave is not drained, so it holds its tasks"
 ORDER = "the order of the branches in `decide` asks about the step before"
 
 LEDGER: Mapping[Named, Entry] = {
@@ -198,6 +199,16 @@ LEDGER: Mapping[Named, Entry] = {
     ("COVERAGE_GATES", "end_offsets_were_read"): Entry("behind", moments=True),
     ("COVERAGE_GATES", "every_stateful_task_is_covered"): Entry("behind"),
     ("COVERAGE_GATES", "brokers_choose_caught_up_copies"): Entry("streams-down-4-2 seed=1"),
+    ("COVERAGE_GATES", "enough_pods_stay"): Entry("copies-2-1-2", (("COVERAGE_GATES", "every_task_keeps_its_copies"),)),
+    ("COVERAGE_GATES", "every_task_keeps_its_copies"): Entry("copies-3-2-3"),
+    ("COVERAGE_GATES", "every_task_keeps_its_zones"): Entry("zones-4-3-4"),
+    ("COVERAGE_GATES", "tasks_fit_into_memory"): Entry(
+        "streams-tight-memory", (("COVERAGE_GATES", "brokers_choose_caught_up_copies"),)
+    ),
+    ("LEARNER_GATES", "enough_pods_stay"): Entry(why=KEPT),
+    ("LEARNER_GATES", "every_task_keeps_its_copies"): Entry("drain-copies"),
+    ("LEARNER_GATES", "every_task_keeps_its_zones"): Entry("drain-zones"),
+    ("LEARNER_GATES", "tasks_fit_into_memory"): Entry(why=KEPT),
     ("TWO_PLACES_GATES", "topology_is_known"): Entry(why=EVICTIONS),
     ("TWO_PLACES_GATES", "tasks_move_to_caught_up_copies"): Entry(why=EVICTIONS),
     ("TWO_PLACES_GATES", "positions_are_known"): Entry(why=EVICTIONS),

@@ -146,6 +146,8 @@ class Shape:
     """Members come back as who they were, without a rebalance, and a generation does not wait for them."""
     streams: bool = False
     """The brokers assign (`group.protocol=streams`), and every container brings an agent."""
+    memory: int = 0
+    """Bytes that are free below the memory limit of each container; 0: agents do not report them."""
 
 
 @dataclass(slots=True)

@@ -35,6 +35,9 @@ APART = 9.5
 APART_BY_AGENTS = 2.5
 """The same for two words of the agents."""
 
+A_TASK = 64 << 20
+"""Bytes that a copy of a task takes in the memory of its container, in scenes in which that matters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -307,6 +310,10 @@ class Judge:
                 }
                 if not (good if running is None else good & running):
                     lost.add(str(task))
+                elif is_removal and self._is_below_a_floor(
+                    {ordinal for ordinal, run, _ in look.good[task] if run in good}
+                ):
+                    lost.add(f"as many copies of {task} as asked for")
         if len(going) > 1 and any(later.held.get(ordinal) or earlier.held.get(ordinal) for ordinal in going):
             lost.add("one at a time")
         if self._group.truth.shape.on_demand and any(
@@ -317,6 +324,14 @@ class Judge:
             self.visited.add("guarantee 5")
             lost.add("its own process ID")
         return lost
+
+    def _is_below_a_floor(self, places: set[int]) -> bool:
+        """Whether the user asks for more copies, for more zones, or for more memory than the pods that remain have."""
+        spec = (self._store.get("streamapps", *self._place) or {}).get("spec", {})
+        asked, free = spec.get("scaleDown", {}), self._group.truth.shape.memory
+        zones = {self._nodes.zones[ordinal : ordinal + 1] for ordinal in places}
+        is_tight = "memoryPerTask" in spec.get("learners", {}) and free < A_TASK
+        return len(places) < asked.get("minCopies", 0) or len(zones) < asked.get("minZones", 0) or is_tight
 
     def _restart(self, writer: Process, pod: Json) -> None:
         """A rollout's restart, by the rule of a removal; a pod that does not run takes nothing away."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from streamapp.api.names import POD_NAME_LABEL
+from streamapp.api.names import POD_NAME_LABEL, ZONE
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
 from streamapp.kube.client.kinds import Key
@@ -59,6 +59,8 @@ class Nodes:
         """Told of each new pod by its UID: it runs at once, or where a scheduler puts it."""
         self.is_named = False
         """Whether pods carry their names in a label, as of Kubernetes 1.28 all do."""
+        self.zones = ""
+        """The zone of each ordinal, a letter each, which pods carry in a label; empty: nobody knows zones."""
         collector.forgets[key] = self._forget_volume
         store.changed.append(self._changed)
 
@@ -193,6 +195,7 @@ class Nodes:
         template = statefulset["spec"]["template"]
         labels = {**template["metadata"]["labels"], "controller-revision-hash": revision(statefulset)}
         labels |= {POD_NAME_LABEL: name} if self.is_named else {}
+        labels |= {ZONE: self.zones[ordinal]} if ordinal < len(self.zones) else {}
         made = self._store.put(
             "pods",
             {

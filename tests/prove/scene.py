@@ -44,6 +44,7 @@ class Neighbour:
 FIRST_ID = "wordcount"
 """The application ID of the first StreamApp."""
 EVICTIONS: dict[str, object] = {"disruption": {"policy": "WhenCaughtUp"}}
+SOON = {"stabilizationWindow": "2s"}
 LEARNERS: dict[str, object] = {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}}
 
 
@@ -69,6 +70,13 @@ class Scene:
     """The group has the streams protocol; `standbys` are those that users set for it at the brokers."""
     retention: str = ""
     """What becomes of claims after a scale-down, or after the end; empty: nothing is said, so they stay."""
+
+    copies: int = 0
+    """The application's `scaleDown.minCopies`; 0: nothing is said."""
+    zones: str = ""
+    """The zone of each ordinal, a letter each; copies are then asked for in two zones."""
+    memory: int = 0
+    """Bytes that are free below each container's limit, of an application that asks for 64 MiB for each task."""
 
     behind: float = 0.0
     """So many seconds all watches but that of StreamApps are behind, for ever, their lists too."""
@@ -107,6 +115,7 @@ class Scene:
             on_demand=self.on_demand and not self.streams,
             static=self.static,
             streams=self.streams,
+            memory=self.memory,
         )
 
     @property
@@ -120,10 +129,14 @@ class Scene:
         """What the StreamApp says beside what all of them say."""
         retention = dict.fromkeys(self.retention.split(), "Delete")
         evictions = EVICTIONS if self.has_nodes else {}
-        agent = {"agent": {"enabled": True}} if self.streams else {}
+        agent: dict[str, object] = {"agent": {"enabled": True}} if self.streams else {}
+        floors = {"minCopies": self.copies or None, "minZones": 2 if self.zones else None}
+        asked = {name: least for name, least in floors.items() if least is not None}
         return {
             **agent,
             **(LEARNERS if self.on_demand else {}),
+            **({"learners": {"memoryPerTask": "64Mi"}} if self.memory else {}),
+            **({"scaleDown": {**SOON, **asked}} if asked else {}),
             **evictions,
             "state": {**STATE, "retention": retention},
         }

@@ -52,6 +52,18 @@ SCENES = {
         _drain("drain-pause", 3, _at((4, "wish", 2), (11, "pause", 15))),
         _drain("drain-up-2-3", 2, _at((4, "wish", 3))),
         _drain("drain-rollout", 2, _at((4, "template", 2))),
+        Scene("copies-3-2-3", 3, _at((4, "wish", 2), (60, "wish", 3)), copies=2, share=0.5),
+        Scene("copies-2-1-2", 2, _at((4, "wish", 1), (60, "wish", 2)), copies=2, share=0.5),
+        Scene("copies-4-1-2", 4, _at((4, "wish", 1), (160, "wish", 2)), standbys=2, copies=2, share=0.3),
+        Scene("zones-4-3-4", 4, _at((4, "wish", 3), (60, "wish", 4)), zones="abab", share=0.5),
+        Scene("zones-up-4-down", 3, _at((4, "wish", 4), (40, "wish", 3)), standbys=2, zones="abca", share=0.3),
+        Scene("drain-copies", 3, _at((4, "wish", 2), (70, "wish", 3)), standbys=0, on_demand=True, copies=2, share=0.5),
+        Scene(
+            "drain-zones", 3, _at((4, "wish", 2), (70, "wish", 3)), standbys=0, on_demand=True, zones="aba", share=0.5
+        ),
+        Scene(
+            "streams-tight-memory", 3, _at((4, "wish", 2), (60, "wish", 3)), streams=True, memory=10 << 20, share=0.5
+        ),
         Scene("restart", 3, _at((4, "restart", 1))),
         Scene("restart-anew", 3, _at((4, "restart-anew", 1), (5, "restart", 0)), share=0.5),
         Scene("restart-two-anew", 3, _at((4, "restart-anew", 1), (5, "restart-anew", 2)), share=0.5),

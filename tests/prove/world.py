@@ -101,6 +101,7 @@ class World:
     def _played(self, key: Key, truth: NodesTruth, chance: random.Random) -> PlayedApp:
         group = self._groups[self._application_id(key)]
         nodes = Nodes(truth, self.store, group, self.loop, chance, self.collector, key)
+        nodes.zones = self._scene.zones
         one = PlayedApp(self.loop, self.store, self.board, self.collector, nodes, group, self._findings)
         one.body = next((body_of(self._scene, other) for other in self._scene.others if other.key == key), {})
         return one

@@ -23,6 +23,8 @@ POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 """Kubernetes' own, on a pod."""
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 """Kubernetes' own, on a pod of a StatefulSet."""
+ZONE: Final = "topology.kubernetes.io/zone"
+"""Kubernetes' own, on a node, and from 1.35 on by default on a pod, too."""
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "streamapp-operator"
 

@@ -44,6 +44,7 @@ from streamapp.core.actions.rollout import Restart, next_replacement, next_resta
 from streamapp.core.actions.scale_down import current_hold, scale_down
 from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence import learner_source
+from streamapp.core.evidence.container_memory import estimated_need
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal
@@ -291,7 +292,7 @@ def _with_what_the_rollout_waits_for(outcome: BranchResult, rollout: Restart | R
 
 
 def _warnings(draft: PlanBuilder) -> tuple[Event, ...]:
-    found = (state_age.warning(draft.snapshot), _unchecked_room(draft), _cold_scale_up(draft))
+    found = (state_age.warning(draft.snapshot), _unchecked_room(draft), _tight_memory(draft), _cold_scale_up(draft))
     return (*filter(None, found), *autoscaling.warnings(draft.snapshot, draft.outcome.hold))
 
 
@@ -310,6 +311,17 @@ def _unchecked_room(draft: PlanBuilder) -> Event | None:
         return None
     room = room_for_learners(reports, {one for one in reports if one >= max(lowest, 1)}, snapshot.task_set)
     return Event(Reason.DiskRoomUnknown, f"ordinal {room.ordinal}") if isinstance(room, RoomUnknown) else None
+
+
+def _tight_memory(draft: PlanBuilder) -> Event | None:
+    """While pods are to leave: what nobody declared is only estimated, and an estimate holds nothing."""
+    target = draft.outcome.staying
+    if draft.outcome.verdict is not Verdict.HOLD or not target:
+        return None
+    reports = draft.evidence.fresh_reports
+    need = estimated_need(draft.evidence, {ordinal for ordinal in reports if ordinal >= target})
+    # Without the pod or the figures: they differ from pass to pass, and each would be news.
+    return None if need is None or need.is_enough else Event(Reason.MemoryMayNotSuffice, f"{target} replicas")
 
 
 def _findings(draft: PlanBuilder) -> DecisionFacts:

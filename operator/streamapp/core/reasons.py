@@ -697,6 +697,54 @@ class Reason(Enum):
         gate="learners_have_room",
         is_overridable=True,
     )
+    TooFewCopies = _coverage(
+        "Fewer copies of a stateful task would remain than `scaleDown.minCopies` asks for.",
+        "Raise `num.standby.replicas`, set more replicas, or lower `scaleDown.minCopies`.",
+        consequence="The pod stays.",
+        gate="every_task_keeps_its_copies",
+        is_overridable=True,
+        is_helped_by_rebalance=True,
+    )
+    TooFewZones = _coverage(
+        "The copies of a stateful task would remain in fewer zones than `scaleDown.minZones` asks for.",
+        "Spread pods with `topologySpreadConstraints` and copies with `rack.aware.assignment.tags`, set more replicas, "
+        "or lower `scaleDown.minZones`.",
+        consequence="The pod stays.",
+        gate="every_task_keeps_its_zones",
+        is_overridable=True,
+        is_helped_by_rebalance=True,
+    )
+    ZonesUnknown = _coverage(
+        "The zone of a pod is unknown, and `scaleDown.minZones` asks for copies in several zones.",
+        "Use Kubernetes 1.35, which labels pods with their zone, or set the chart value `nodes.watch`. Check the label "
+        "`topology.kubernetes.io/zone` of the nodes.",
+        consequence="The pod stays.",
+        gate="every_task_keeps_its_zones",
+        is_overridable=True,
+    )
+    MemoryTooSmall = _coverage(
+        "The memory limits of the remaining pods have no room for the tasks of the leaving pods, by "
+        "`learners.memoryPerTask`.",
+        "Raise the memory limit of the container, bound RocksDB and lower `learners.memoryPerTask`, or set more "
+        "replicas.",
+        consequence="The pod stays: the kernel kills a container that passes its limit.",
+        gate="tasks_fit_into_memory",
+        is_overridable=True,
+    )
+    MemoryUnknown = _coverage(
+        "An agent does not report the memory of its container, and `learners.memoryPerTask` asks for it.",
+        "Check the agent of the pod that the message names, or remove `learners.memoryPerTask`.",
+        consequence="The pod stays.",
+        gate="tasks_fit_into_memory",
+        is_overridable=True,
+    )
+    MemoryMayNotSuffice = _coverage(
+        "By an estimate, the tasks of the leaving pods may not fit into the memory limits of the remaining pods.",
+        "Watch their memory, or set `learners.memoryPerTask`, which holds a scale-down that does not fit.",
+        consequence="The scale-down goes on: the estimate is too high, since it counts all memory beside the heap.",
+        is_warning=True,
+        event="TightMemoryFound",
+    )
     NoProgress = _coverage(
         "The hold made no progress for `scaleDown.timeout`.",
         "Check the slowest task in the message: the lag of its copy does not fall.",

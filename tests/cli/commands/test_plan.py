@@ -164,3 +164,60 @@ def test_zero_replicas_and_an_unknown_version_are_refused(run: Run) -> None:
     ran = run("plan", "wordcount", "--to", "2", "--kafka-version", "2.5.0")
     assert ran.code == 2
     assert "modelled from 2.6 on" in ran.err
+
+
+def in_zones(*zones: str, **asked: int) -> Json:
+    """The application with pods in these zones, and floors of its spec."""
+    members = [{**member, "zone": zone} for member, zone in zip(SETTLED["members"], zones, strict=True)]
+    floors = {f"spec.scaleDown.{name}": value for name, value in asked.items()}
+    return a_resource(SETTLED | {"members": members}, {"spec.replicas": 3, **floors})
+
+
+def warnings(run: Run, to: int) -> list[str]:
+    found: list[str] = run("plan", "wordcount", "--to", str(to), "-o", "json").document["warnings"]
+    return [one for one in found if "scaleDown" in one]
+
+
+def test_the_zone_of_each_pod_is_shown(cluster: Cluster, there: OperatorThere, run: Run) -> None:
+    cluster.put(in_zones("a", "b", "a"))
+    there.tell_of(a_patient())
+    lines = [" ".join(line.split()) for line in run("plan", "wordcount", "--to", "2").out.splitlines()]
+    assert "after pod 0 (a) pod 1 (b) waiting" in lines
+    assert run("plan", "wordcount", "--to", "2", "-o", "json").document["zones"] == {"0": "a", "1": "b", "2": "a"}
+    assert warnings(run, 2) == []
+
+
+def test_too_few_copies_are_foreseen(cluster: Cluster, there: OperatorThere, run: Run) -> None:
+    """With one standby, the tasks and the copies of the pod that leaves have one place until a new standby is made."""
+    cluster.put(in_zones("a", "b", "a", minCopies=2))
+    there.tell_of(a_patient())
+    few = (
+        "The operator holds this scale-down while 4 tasks have fewer copies than `scaleDown.minCopies` asks for (0_2)."
+    )
+    assert warnings(run, 2) == [few]
+    stops = "The scale-down stops at 2 pods, by `minCopies: 2` of `scaleDown`: the lowest ordinals remain."
+    assert warnings(run, 1) == [few, stops]
+
+
+def test_too_few_zones_are_foreseen(cluster: Cluster, there: OperatorThere, run: Run) -> None:
+    cluster.put(in_zones("a", "a", "b", minZones=2))
+    there.tell_of(a_patient())
+    assert warnings(run, 2) == [
+        "The operator holds this scale-down while 6 tasks have copies in fewer zones than `scaleDown.minZones` asks "
+        "for (0_0).",
+        "The scale-down stops at 3 pods, by `minZones: 2` of `scaleDown`: the lowest ordinals remain.",
+    ]
+
+
+def test_an_unknown_zone_is_foreseen_where_zones_are_asked_for(
+    cluster: Cluster, there: OperatorThere, run: Run
+) -> None:
+    cluster.put(a_resource(SETTLED, {"spec.replicas": 3, "spec.scaleDown.minZones": 1}))
+    there.tell_of(a_patient())
+    assert warnings(run, 2) == ["The zone of pod 0, 1 is unknown, and `scaleDown.minZones` needs it."]
+
+
+@pytest.mark.usefixtures("there")
+def test_a_scale_up_has_no_floor(cluster: Cluster, run: Run) -> None:
+    cluster.put(in_zones("a", "a", "a", minZones=2, minCopies=9))
+    assert warnings(run, 4) == []

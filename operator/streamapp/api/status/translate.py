@@ -97,6 +97,8 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
         force_reason=spec.scale_down.reason,
         allow_zero=spec.scale_down.allow_zero,
         max_step=spec.scale_down.max_step,
+        min_copies=spec.scale_down.min_copies,
+        min_zones=spec.scale_down.min_zones,
         acceptable_recovery_lag=spec.learners.acceptable_recovery_lag,
         assignor=spec.learners.assignor,
         trigger_rebalance=spec.learners.trigger_rebalance,
@@ -104,6 +106,7 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
         source=None if spec.learners.source is None else LearnerSource(spec.learners.source.value),
         rebalance=spec.learners.rebalance,
         max_learners=spec.learners.max_at_once,
+        memory_per_task=spec.learners.memory_per_task_bytes,
         rollout=spec.rollout.policy,
         disruption=spec.disruption.policy,
         timing=timing or Timing(),
@@ -231,8 +234,10 @@ class _Answer:
         known = None if volume is None or volume.process_id is None else str(volume.process_id)
         claim = None if volume is None else self._claim(ordinal)
         agent, fault = self._agent(ordinal), fault_of(ordinal, self.snapshot.workload)
+        pod = self.snapshot.workload.pod(ordinal)
+        zone = None if pod is None else pod.zone or None
         if attribution is None:
-            return MemberStatus(ordinal=ordinal, process_id=known, volume=claim, agent=agent, fault=fault)
+            return MemberStatus(ordinal=ordinal, process_id=known, volume=claim, agent=agent, zone=zone, fault=fault)
         members = attribution.members(ordinal)
         shown = {str(member.process_id) for member in members if member.process_id is not None}
         assigned = [member.assignment for member in members if member.assignment is not None]
@@ -243,6 +248,7 @@ class _Answer:
             active=len(frozenset[TaskId]().union(*(one.active for one in assigned))),
             learners=len(frozenset[TaskId]().union(*(one.standby for one in assigned))),
             agent=agent,
+            zone=zone,
             fault=fault,
         )
 

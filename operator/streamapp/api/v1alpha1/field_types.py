@@ -138,6 +138,15 @@ Quantity = Annotated[
         whole_numbers=True,
     ),
 ]
+MemorySize = Annotated[
+    str,
+    Text(
+        most=32,
+        pattern=r"0*[1-9][0-9]*(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?",
+        message="must be a positive amount of memory, such as 64Mi",
+        whole_numbers=True,
+    ),
+]
 Why = Annotated[str, Text(most=1024)]
 """A person's reason."""
 TopologyText = Annotated[str, Text(most=128 * 1024)]

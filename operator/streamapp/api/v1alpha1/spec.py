@@ -20,6 +20,7 @@ from streamapp.api.v1alpha1.field_types import (
     Brokers,
     ContainerName,
     Folder,
+    MemorySize,
     ObjectName,
     OptionalFolder,
     Percentage,
@@ -30,12 +31,15 @@ from streamapp.api.v1alpha1.field_types import (
     Why,
 )
 from streamapp.api.v1alpha1.pod_template import PodTemplate, has_container
+from streamapp.api.v1alpha1.quantities import parse_quantity
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.policy import Assignor, DisruptionPolicy, OnTimeout, RolloutPolicy, ScaleDownPolicy
 
 MOST_REPLICAS = 1000
 MOST_RECORDS = 10**12
 MOST_LEARNERS = 100_000
+MOST_COPIES = 100
+MOST_ZONES = 10
 FIXED_CLAIM = "the volume claim templates of a StatefulSet are immutable"
 
 StabilizationWindow = Annotated[timedelta, DurationText(least=timedelta(0), most=timedelta(hours=24))]
@@ -206,6 +210,10 @@ class Learners(ApiModel):
     max_at_once: Annotated[StrictInt, Field(ge=1, le=MOST_LEARNERS, json_schema_extra=INT32)] | None = None
     """With source OnDemand: the most learners that a scale-down asks for at once. Absent: no limit. Pods are drained in
     groups whose stateful tasks are no more than this, one pod at least."""
+    memory_per_task: MemorySize | None = None
+    """The most memory outside of the heap that a copy of a stateful task takes, for example 64Mi: what RocksDB's limits
+    allow. A pod stays while its tasks would not fit into the memory limits of remaining pods. It needs `agent.enabled`.
+    Absent: the operator only warns."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
     """The application's task assignor. HighAvailability: the default assignor, which moves a task to a caught-up copy.
     Unknown: any other assignor; copies then never let a pod go."""
@@ -213,6 +221,11 @@ class Learners(ApiModel):
     """Whether the operator can trigger a rebalance: a member joins the group and leaves it at once. Without it, the
     next rebalance can be ten minutes away. If false, the positions of copies are never fresh and scale-downs are
     held."""
+
+    @property
+    def memory_per_task_bytes(self) -> int | None:
+        """Return `memory_per_task` in bytes."""
+        return None if self.memory_per_task is None else int(parse_quantity(self.memory_per_task))
 
 
 class InjectVia(Enum):
@@ -292,6 +305,12 @@ class ScaleDown(ApiModel):
     max_step: Annotated[StrictInt, Field(ge=1, le=MOST_REPLICAS, json_schema_extra=INT32)] | None = None
     """The most pods that leave with one step, or are drained at once. Absent: no limit. With a limit, tasks can move to
     a pod that leaves with a later step, and move again."""
+    min_copies: Annotated[StrictInt, Field(ge=1, le=MOST_COPIES, json_schema_extra=INT32)] | None = None
+    """The fewest copies of each stateful task that a removal leaves on remaining pods; the running task is one of them.
+    Absent: 1. Zero replicas are not affected."""
+    min_zones: Annotated[StrictInt, Field(ge=1, le=MOST_ZONES, json_schema_extra=INT32)] | None = None
+    """The fewest zones that these copies lie in after a removal. Absent: zones do not matter. A zone that is unknown
+    holds the scale-down."""
     allow_zero: StrictBool = False
     """Whether zero replicas are allowed. No copy remains then; the volumes do."""
 
@@ -347,6 +366,12 @@ class StreamAppSpec(ApiModel):
             message="can be OnDemand only if agent.enabled is true: the agent provides the assignor",
             field="learners.source",
             holds=lambda spec: spec.learners.source is not RequestedSource.ON_DEMAND or spec.agent.enabled,
+        ),
+        Rule(
+            cel="!has(self.learners.memoryPerTask) || self.agent.enabled",
+            message="can be set only if agent.enabled is true: the agent reports the memory of its container",
+            field="learners.memoryPerTask",
+            holds=lambda spec: spec.learners.memory_per_task is None or spec.agent.enabled,
         ),
         Rule(
             cel="has(self.state) == has(oldSelf.state)",

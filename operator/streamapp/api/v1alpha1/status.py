@@ -166,6 +166,8 @@ class MemberStatus(ApiModel):
     agent: AgentState | None = None
     """Active: the agent answers and its task assignor is in use. Inactive: the agent answers, but its task assignor is
     not in use. Unreachable: the agent does not answer. Absent: the application has no agent."""
+    zone: Annotated[str, Field(max_length=63)] | None = None
+    """Zone of the pod's node. Absent: unknown."""
     fault: Line | None = None
     """Why the pod does not run its application: exit code, restarts and the end of the termination message. Absent: it
     runs, or starts for the first time."""

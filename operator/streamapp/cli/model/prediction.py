@@ -13,6 +13,7 @@ from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.errors import CliError
 from streamapp.cli.model.amounts import Amount
 from streamapp.cli.model.app_view import AppView
+from streamapp.cli.model.floors import about_tasks, places_after, zones_of
 from streamapp.cli.model.scale_plan import ScalePlan, warnings
 from streamapp.core.assignors.group import Task
 from streamapp.core.facts.agent_reports import Rebalance
@@ -53,6 +54,8 @@ class Prediction:
     even: tuple[int | None, int | None]
     """The nearest even sizes below and above."""
     basis: Basis
+    zones: Mapping[int, str]
+    """The zone of each pod there is; a pod of an unknown zone is missing."""
     doubts: tuple[str, ...]
     """What would hold the change, or may prevent it."""
 
@@ -84,7 +87,8 @@ def predict(view: AppView, told: Tasks, asked: Asked) -> Prediction:
         others=tuple(others),
         even=nearest_even(even_sizes(app.world.tasks, rests_on.settings.standbys), to),
         basis=rests_on,
-        doubts=(*_holds(view, chosen, current), *warnings(plan)),
+        zones=zones_of(view),
+        doubts=(*_holds(view, chosen, current), *_floors(view, app, chosen, rests_on), *warnings(plan)),
     )
 
 
@@ -133,6 +137,14 @@ def _holds(view: AppView, chosen: Outcome, current: int) -> tuple[str, ...]:
     return ()
 
 
+def _floors(view: AppView, app: Running, chosen: Outcome, rests_on: Basis) -> tuple[str, ...]:
+    """What `minCopies` and `minZones` would hold."""
+    if chosen.to >= app.current:
+        return ()
+    places = places_after(app, chosen, is_drained=rests_on.settings.assignor == LEARNER)
+    return tuple(about_tasks(view, places))
+
+
 def document_of(prediction: Prediction) -> dict[str, Any]:
     """The prediction for programs."""
     below, above = prediction.even
@@ -144,6 +156,7 @@ def document_of(prediction: Prediction) -> dict[str, Any]:
         "statefulTasks": prediction.stateful,
         "outcomes": [_outcome_document(one, is_chosen=one is prediction.chosen) for one in every],
         "rounds": [_step_document(one) for one in prediction.chosen.steps],
+        "zones": {str(ordinal): zone for ordinal, zone in prediction.zones.items()},
         "evenReplicas": {name: size for name, size in (("below", below), ("above", above)) if size is not None},
         "learned": list(prediction.basis.learned),
         "assumed": list(prediction.basis.assumed),

@@ -14,6 +14,7 @@ from streamapp.cli.errors import CliError
 from streamapp.cli.model.amounts import Amount, Share
 from streamapp.cli.model.app_view import AppState, AppView
 from streamapp.cli.model.autoscalers import AutoscalersUnknown, TargetingAutoscaler, overwriting
+from streamapp.cli.model.floors import about_pods
 from streamapp.cli.model.phrases import counted
 from streamapp.core.facts.policy import LearnerSource, ScaleDownPolicy
 
@@ -174,6 +175,7 @@ def _about_doubts(plan: ScalePlan) -> Iterator[str]:
     if view.state is AppState.DELETING:
         yield "The StreamApp is being deleted: the new number has no effect."
     yield from _about_switches(plan)
+    yield from about_pods(view, plan.current, plan.to)
     if isinstance(plan.autoscalers, AutoscalersUnknown):
         yield f"An autoscaler may overwrite the number; autoscalers cannot be listed: {plan.autoscalers.why}."
     for autoscaler in plan.overwriting:

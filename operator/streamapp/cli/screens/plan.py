@@ -87,7 +87,8 @@ def _picture(found: Prediction) -> RenderableType:
     table.add_column("after", justify="right", no_wrap=True)
     shown = pods[:_MOST_PODS]
     for ordinal in shown:
-        table.add_column(f"pod {ordinal}", no_wrap=True)
+        zone = found.zones.get(ordinal)
+        table.add_column(f"pod {ordinal}" if zone is None else f"pod {ordinal} ({zone})", no_wrap=True)
     if len(pods) > len(shown):
         table.add_column("more pods", no_wrap=True)
     table.add_column("waiting", justify="right", no_wrap=True)

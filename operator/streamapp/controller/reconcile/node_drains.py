@@ -1,4 +1,4 @@
-"""Which nodes must be drained: one watch of all nodes, if the operator has the right to it.
+"""Which nodes must be drained, and where each is: one watch of all nodes, if the operator has the right to it.
 
 Nothing is removed by it. A pod on such a node is drained if its StreamApp says so, and may be evicted once covered.
 """
@@ -12,7 +12,7 @@ from streamapp.core.facts.workload import NodeDrain, Pod
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.kinds import NODES, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
-from streamapp.kube.objects.from_json import drain_of
+from streamapp.kube.objects.from_json import drain_of, zone_of
 from streamapp.kube.objects.trimmed import TRIMS
 
 
@@ -45,9 +45,15 @@ class NodeDrains:
 
     def on_pods(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
         """Give the pods with what is known of their nodes; nothing where the watch is silent."""
-        if not self._drains or not self.are_seen:
+        if not self.are_seen:
             return tuple(pods)
-        return tuple(replace(pod, drain=self._drains.get(pod.node)) for pod in pods)
+        return tuple(
+            replace(pod, drain=self._drains.get(pod.node), zone=pod.zone or self._zone(pod.node)) for pod in pods
+        )
+
+    def _zone(self, name: str) -> str:
+        node = self._cache.find(NODES, "", name)
+        return "" if node is None else zone_of(node)
 
     def _take(self, _kind: Kind, _key: Key, one: Json | None) -> None:
         """Take an event, or a list, where no node is given."""

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from streamapp.core.actions.decision import Announce
 from streamapp.core.evidence.agent_views import has_lost_one
+from streamapp.core.evidence.container_memory import MemoryNeed, declared_need
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import (
@@ -145,7 +146,15 @@ def _can_drain(evidence: Evidence) -> bool:
 
 def _has_room(evidence: Evidence, drained: Collection[Ordinal]) -> bool:
     room = room_for_learners(evidence.fresh_reports, drained, evidence.snapshot.task_set)
-    return isinstance(room, RoomUnknown) or room.is_enough
+    return (isinstance(room, RoomUnknown) or room.is_enough) and _has_memory(evidence, drained)
+
+
+def _has_memory(evidence: Evidence, drained: Collection[Ordinal]) -> bool:
+    """A drain that has begun goes on: while copies are made, what they take is counted twice for a while."""
+    if announced_pods(evidence).issuperset(drained):
+        return True
+    need = declared_need(evidence, drained)
+    return need is None or (isinstance(need, MemoryNeed) and need.is_enough)
 
 
 def _to_be_drained(evidence: Evidence, leaving: Leaving, processes: Mapping[Ordinal, ProcessId]) -> set[Ordinal]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
 from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
+from streamapp.core.evidence.floors import least_replicas
 from streamapp.core.evidence.learner_source import announced_pods, is_on_demand
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
@@ -256,10 +257,15 @@ class _Held(OfEvidence):
             waits=refusal.waits,
             hold=hold,
             staying=hold.target,
-            drained=None if told.reason is Reason.GaveUp or self._stops_all else self._lowest,
+            drained=self._drained(told),
             could_be_rebalanced=None if told.reason is Reason.GaveUp else refusal,
             events=self._news(told),
         )
+
+    def _drained(self, told: Refusal) -> int | None:
+        """The lowest pod that is drained; None where none is, so that nothing else waits for a drain."""
+        is_none = told.reason is Reason.GaveUp or self._stops_all or self._lowest == self.statefulset.replicas
+        return None if is_none else self._lowest
 
     def _told(self, refusal: Refusal, progress: Progress) -> Refusal:
         """The refusal as the user is told it: a hold that stands still is told apart from a slow one."""
@@ -277,9 +283,9 @@ class _Held(OfEvidence):
     def _with_limits(self, detail: str) -> str:
         """The detail, and how many pods leave now if a limit of the application keeps others for later."""
         granted, target = self.statefulset.replicas, self.hold.target
-        if self._stops_all:
+        if self._stops_all or granted <= least_replicas(self.evidence, target):
             return detail
-        lowest = self._lowest if is_on_demand(self.evidence) else lowest_of_step(self.policy, granted, target)
+        lowest = self._lowest if is_on_demand(self.evidence) else lowest_of_step(self.evidence, granted, target)
         if lowest == target:
             return detail
         limits = f"By the limits of the StreamApp, {granted - lowest} of {granted - target} pods leave first."

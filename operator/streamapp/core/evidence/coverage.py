@@ -141,23 +141,37 @@ class CopyMap:
         waits = (self._wait(task, stays, limit) for task in doubtful)
         return tuple(wait for wait in waits if wait is not None)
 
-    def with_one_place(self, limit: int) -> tuple[TaskWait, ...]:
-        """The stateful tasks that run, or have a caught-up copy, on fewer than two pods; in the order of their IDs."""
-        waits = (self._second_place(task, limit) for task in self.task_set.stateful)
+    def places(self, task: TaskFacts, stays: Callable[[Ordinal], bool], limit: int) -> frozenset[Ordinal]:
+        """The pods that stay on which a task runs, or has a caught-up copy."""
+        if task.id in self._lagging_standbys(limit)[1]:
+            found = [copy.ordinal for copy in self.copies(task) if is_caught_up(copy.lag, limit)]
+        else:
+            standbys = (holder[0] for holder in self._standby_on.get(task.id, ()))
+            found = [*self._running_on.get(task.id, ()), *standbys]
+        return frozenset(ordinal for ordinal in found if stays(ordinal))
+
+    def with_fewer_places(self, least: int, stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
+        """The stateful tasks that run, or have a caught-up copy, on fewer pods that stay; in the order of their IDs.
+
+        Args:
+            least: How many pods it should be.
+            stays: Whether a pod stays.
+            limit: Records; a copy no further behind is caught up.
+        """
+        waits = (self._next_place(task, least, stays, limit) for task in self.task_set.stateful)
         return tuple(wait for wait in waits if wait is not None)
 
-    def _second_place(self, task: TaskFacts, limit: int) -> TaskWait | None:
-        """What is missing until another pod could take over, too."""
-        if task.id not in self._lagging_standbys(limit)[1]:
-            standbys = (holder[0] for holder in self._standby_on.get(task.id, ()))
-            places = {*self._running_on.get(task.id, ()), *standbys}
-            return None if len(places) >= 2 else self._without_copy(task, lambda ordinal: ordinal not in places)
-        copies = self.copies(task)
-        places = {copy.ordinal for copy in copies if is_caught_up(copy.lag, limit)}
-        if len(places) >= 2:
+    def _next_place(self, task: TaskFacts, least: int, stays: Callable[[Ordinal], bool], limit: int) -> TaskWait | None:
+        """What is missing until one more pod could take over."""
+        places = self.places(task, stays, limit)
+        if len(places) >= least:
             return None
-        best = next((copy for copy in copies if copy.ordinal not in places), None)
-        return self._without_copy(task, lambda _: True) if best is None else self._lagging(task, best, limit)
+
+        def is_other(ordinal: Ordinal) -> bool:
+            return stays(ordinal) and ordinal not in places
+
+        best = self.best(task, is_other)
+        return self._without_copy(task, is_other) if best is None else self._lagging(task, best, limit)
 
     def cold_moves(self, moves: Mapping[TaskId, Collection[Ordinal | None]], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that would get a pod without a caught-up copy, in the order of their IDs.

@@ -70,7 +70,7 @@ def room_for_learners(
             return RoomUnknown(report.ordinal)
         moving += len(uncopied)
         size = max(size, (report.state_bytes or 0) / len(held)) if uncopied else size
-    return _tightest(staying, _shares(staying, moving, task_set), size, most=moving)
+    return _tightest(staying, tasks_per_pod(staying, moving, task_set), size, most=moving)
 
 
 def room_for_standbys(
@@ -89,7 +89,7 @@ def room_for_standbys(
         return RoomUnknown(min(reports, default=Ordinal(0)))
     copies = len(task_set.stateful) * (1 + standbys)
     share = -(-copies // (len(reports) - 1))
-    held = _held(reports, task_set)
+    held = held_tasks(reports, task_set)
     sizes = []
     for ordinal, report in sorted(reports.items()):
         if report.state_bytes is None:
@@ -99,17 +99,18 @@ def room_for_standbys(
     return _tightest(reports, shares, max(sizes), most=copies)
 
 
-def _shares(
+def tasks_per_pod(
     staying: Mapping[Ordinal, AgentReport], moving: int, task_set: TaskSet | TopologyUnknown
 ) -> Mapping[Ordinal, int]:
     """How many tasks may come to each pod at most, whether an assignor spreads these tasks or all tasks evenly."""
-    held = _held(staying, task_set)
+    held = held_tasks(staying, task_set)
     even = -(-moving // max(1, len(staying)))
     level = -(-(sum(held.values()) + moving) // max(1, len(staying)))
     return {ordinal: min(moving, max(even, level - held[ordinal])) for ordinal in staying}
 
 
-def _held(reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | TopologyUnknown) -> Mapping[Ordinal, int]:
+def held_tasks(reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | TopologyUnknown) -> Mapping[Ordinal, int]:
+    """How many copies of tasks with state each pod has."""
     return {ordinal: sum(_has_state(task.id, task_set) for task in one.tasks or ()) for ordinal, one in reports.items()}
 
 

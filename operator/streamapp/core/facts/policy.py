@@ -129,6 +129,10 @@ class ScalingPolicy:
     allow_zero: bool = False
     max_step: int | None = None
     """The most pods that leave, or are drained, at once; None: no limit."""
+    min_copies: int | None = None
+    """The fewest copies of each stateful task, the running one among them, that a removal leaves; None: one."""
+    min_zones: int | None = None
+    """The fewest zones that these copies lie in; None: zones do not matter."""
     acceptable_recovery_lag: int = 10_000
     """Records; a copy no further behind is caught up."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
@@ -137,6 +141,8 @@ class ScalingPolicy:
     """`agent.enabled`: an agent belongs into every pod."""
     max_learners: int | None = None
     """The most learners that a scale-down asks for at once; None: no limit. One pod's are always asked for."""
+    memory_per_task: int | None = None
+    """Bytes outside of the heap that a copy of a stateful task takes at most, by the user's word; None: not said."""
     source: LearnerSource | None = None
     """`learners.source`: what the user demands; None: whatever is detected."""
     rebalance: Rebalance = Rebalance.CONSERVATIVE
@@ -156,6 +162,8 @@ class ScalingPolicy:
             raise ValueError("policy: acceptable_recovery_lag must not be negative")
         if any(limit is not None and limit < 1 for limit in (self.max_step, self.max_learners)):
             raise ValueError("policy: max_step and max_learners must be at least 1")
+        if any(least is not None and least < 1 for least in (self.min_copies, self.min_zones)):
+            raise ValueError("policy: min_copies and min_zones must be at least 1")
         forces = self.scale_down is ScaleDownPolicy.IMMEDIATE or self.on_timeout is OnTimeout.PROCEED
         if forces and not self.force_reason:
             raise ValueError("policy: Immediate and Proceed need a reason")

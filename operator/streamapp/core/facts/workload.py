@@ -120,6 +120,8 @@ class Pod:
     """By the API server's clock, in whole seconds."""
     drain: NodeDrain | None = None
     """Why its node must be drained; None: nothing says so, or nodes are not watched."""
+    zone: str = ""
+    """The zone of its node, by the pod's own label or by the node's; empty: not known."""
 
     @property
     def is_running(self) -> bool:

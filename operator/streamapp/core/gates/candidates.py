@@ -12,11 +12,11 @@ from itertools import takewhile
 from typing import Self
 
 from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.floors import least_replicas
 from streamapp.core.evidence.learner_source import announced_pods
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import Pod, Volume, Workload
@@ -80,7 +80,7 @@ class RemovalCandidate:
 
 def next_removal(evidence: Evidence, granted: int, target: int) -> RemovalCandidate:
     """The next pods to take away on the way from `granted` down to `target`, which is lower."""
-    floor = lowest_of_step(evidence.policy, granted, target)
+    floor = lowest_of_step(evidence, granted, target)
     top_down = [Ordinal(number) for number in range(granted - 1, floor - 1, -1)]
     snapshot = evidence.snapshot
     if evidence.latest is not None:
@@ -97,7 +97,7 @@ def next_removal(evidence: Evidence, granted: int, target: int) -> RemovalCandid
 def next_drained(evidence: Evidence, granted: int, target: int) -> RemovalCandidate:
     """The same where pods are drained first: the top run of those that are, or the top one, which is not yet."""
     lowest = lowest_drained(evidence, granted, target)
-    floor = max(lowest, lowest_of_step(evidence.policy, granted, target))
+    floor = min(granted - 1, max(lowest, lowest_of_step(evidence, granted, target)))
     top_down = [Ordinal(number) for number in range(granted - 1, floor - 1, -1)]
     snapshot = evidence.snapshot
     if evidence.latest is None:
@@ -120,18 +120,23 @@ def every_pod(granted: int) -> RemovalCandidate:
     return RemovalCandidate(RemovalKind.ALL, tuple(Ordinal(number) for number in range(granted - 1, -1, -1)))
 
 
-def lowest_of_step(policy: ScalingPolicy, granted: int, target: int) -> int:
+def lowest_of_step(evidence: Evidence, granted: int, target: int) -> int:
     """The lowest ordinal that one step can take on the way from `granted` down to `target`."""
-    return target if policy.max_step is None else max(target, granted - policy.max_step)
+    most = evidence.policy.max_step
+    floor = max(target, least_replicas(evidence, target))
+    return min(granted - 1, floor if most is None else max(floor, granted - most))
 
 
 def lowest_drained(evidence: Evidence, granted: int, target: int) -> int:
     """The lowest ordinal that is drained now: as many pods from the top as the application's limits allow.
 
-    One pod at least, and every pod that its agents were told of already: no limit calls a drain off.
+    One pod at least, and every pod that its agents were told of already: no limit calls a drain off. None where even
+    one pod would leave too few: a pod that cannot leave is not drained.
     """
     policy, told = evidence.policy, announced_pods(evidence)
-    floor, lowest, learners = lowest_of_step(policy, granted, target), granted, 0
+    if granted <= least_replicas(evidence, target):
+        return granted
+    floor, lowest, learners = lowest_of_step(evidence, granted, target), granted, 0
     for number in range(granted - 1, target - 1, -1):
         ordinal = Ordinal(number)
         learners += len(stateful_tasks(evidence, ordinal)) if policy.max_learners is not None else 0

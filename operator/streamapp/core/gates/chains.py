@@ -22,7 +22,12 @@ from streamapp.core.gates.coverage_gates import (
     the_source_that_is_demanded_is_in_force,
     topology_is_known,
 )
-from streamapp.core.gates.drain_gates import learners_have_room, pods_are_drained, restore_place_is_free
+from streamapp.core.gates.drain_gates import (
+    learners_have_room,
+    pods_are_drained,
+    restore_place_is_free,
+    tasks_fit_into_memory,
+)
 from streamapp.core.gates.safety_gates import (
     brokers_answered,
     every_task_is_active_once,
@@ -41,6 +46,11 @@ from streamapp.core.gates.safety_gates import (
     retention_is_in_force,
     statefulset_is_observed,
     the_other_pods_are_ready,
+)
+from streamapp.core.gates.spread_gates import (
+    enough_pods_stay,
+    every_task_keeps_its_copies,
+    every_task_keeps_its_zones,
 )
 
 REMOVAL_GATES: tuple[Gate, ...] = (
@@ -106,11 +116,15 @@ READINESS_GATES: tuple[Gate, ...] = (
 
 COVERAGE_GATES: tuple[Gate, ...] = (
     topology_is_known,
+    enough_pods_stay,
     the_source_that_is_demanded_is_in_force,
     tasks_move_to_caught_up_copies,
     positions_are_known,
     end_offsets_were_read,
     every_stateful_task_is_covered,
+    every_task_keeps_its_copies,
+    every_task_keeps_its_zones,
+    tasks_fit_into_memory,
     brokers_choose_caught_up_copies,
 )
 """For removals and restarts without draining; a user can override them."""
@@ -126,13 +140,17 @@ TWO_PLACES_GATES: tuple[Gate, ...] = (
 
 LEARNER_GATES: tuple[Gate, ...] = (
     topology_is_known,
+    enough_pods_stay,
     tasks_move_to_caught_up_copies,
     learners_have_room,
+    tasks_fit_into_memory,
     restore_place_is_free,
     announcement_is_heard,
     announcement_is_followed,
     pods_are_drained,
     every_stateful_task_is_covered,
+    every_task_keeps_its_copies,
+    every_task_keeps_its_zones,
     no_follow_up_is_scheduled,
 )
 """In place of the gates of coverage, where learners come on demand; a user's word overrides them likewise."""

@@ -107,7 +107,7 @@ def every_stateful_task_has_two_places(case: GateInput) -> Refusal | None:
     copies = case.copies()
     if isinstance(copies, Refusal):
         return copies
-    waits = copies.with_one_place(case.policy.acceptable_recovery_lag)
+    waits = copies.with_fewer_places(2, lambda _: True, case.policy.acceptable_recovery_lag)
     return replace(refusal_of(waits), needs_rebalance=case.view is None) if waits else None
 
 

@@ -7,10 +7,11 @@ moment only when something moves by it. Called by `evaluate` and, for what settl
 from collections.abc import Callable
 from dataclasses import replace
 
+from streamapp.core.evidence.container_memory import MemoryUnknown, declared_need
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.evidence.learner_source import announced_pods
+from streamapp.core.evidence.learner_source import announced_pods, is_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -47,6 +48,24 @@ def learners_have_room(case: GateInput) -> Refusal | None:
     if isinstance(room, RoomUnknown) or room.is_enough:
         return None
     return Refusal(Reason.NoRoomForLearners, str(room), needs_rebalance=False)
+
+
+def tasks_fit_into_memory(case: GateInput) -> Refusal | None:
+    """The containers of the pods that stay have memory for the tasks that come, by what the user says of a task."""
+    is_drained, kind = is_on_demand(case.evidence), case.candidate.kind
+    if (
+        case.policy.memory_per_task is None
+        or kind is RemovalKind.IDLE
+        or (kind is RemovalKind.RESTART and not is_drained)
+    ):
+        return None
+    leaving = _leaving(case) if is_drained else frozenset(case.candidate.ordinals)
+    if case.view is None:
+        return Refusal(Reason.MemoryUnknown, "not every agent reports", needs_rebalance=False)
+    need = declared_need(case.evidence, leaving)
+    if isinstance(need, MemoryUnknown):
+        return Refusal(Reason.MemoryUnknown, f"ordinal {need.ordinal}", needs_rebalance=False)
+    return None if need is None or need.is_enough else Refusal(Reason.MemoryTooSmall, str(need), needs_rebalance=False)
 
 
 def restore_place_is_free(case: GateInput) -> Refusal | None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, LEASE, POD_NAME_LABEL, PROCESS_ID
+from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, LEASE, POD_NAME_LABEL, PROCESS_ID, ZONE
 from streamapp.api.objects.drift import first_ordinal
 from streamapp.api.validation.conflicts import AGENT, SEEDER
 from streamapp.core.facts.containers import ContainerEnd
@@ -173,6 +173,14 @@ def drain_of(node: Json, taints: Collection[str]) -> NodeDrain | None:
     return None if found is None else NodeDrain(name, found)
 
 
+def zone_of(one: Json) -> str:
+    """Give the zone of a node, or of a pod that Kubernetes labels with the zone of its node; empty if it has none.
+
+    The API server copies the label when a pod is bound to its node: by default from Kubernetes 1.35 on.
+    """
+    return str((one["metadata"].get("labels") or {}).get(ZONE, ""))
+
+
 def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
     """Give the ends of containers in a pod's status: of the present run, and of the run before."""
     uid = pod["metadata"]["uid"]
@@ -238,6 +246,7 @@ def _pod(pod: Json, container: str) -> Pod:
         fault=pod_fault(pod, _application_of(pod["spec"]["containers"], container)),
         node=str(pod["spec"].get("nodeName") or ""),
         created_at=_created_at(metadata),
+        zone=zone_of(pod),
     )
 
 

@@ -5,7 +5,7 @@ StatefulSets and StreamApps are kept whole: who owns their fields is part of the
 
 from collections.abc import Mapping
 
-from streamapp.api.names import APP_LABEL, APPLICATION_ID, PROCESS_ID
+from streamapp.api.names import APP_LABEL, APPLICATION_ID, PROCESS_ID, ZONE
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, NODES, PODS, SERVICES, Kind
 from streamapp.kube.client.object_cache import Trim
@@ -49,8 +49,9 @@ def pod(one: Json) -> Json:
 
 
 def node(one: Json) -> Json:
-    """Keep whether it must be drained."""
+    """Keep whether it must be drained, and its zone."""
     metadata = _only(one["metadata"], ("name", "uid", "resourceVersion"))
+    metadata["labels"] = _only(one["metadata"].get("labels") or {}, (ZONE,))
     return {**_only(one, ("apiVersion", "kind")), "metadata": metadata, "spec": _only(one.get("spec") or {}, _OF_NODE)}
 
 
