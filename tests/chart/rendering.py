@@ -76,7 +76,7 @@ MINIMAL: Json = {
     "runAsUser": None,
     "leaderElection": {"enabled": False},
     "crds": {"enabled": False},
-    "rbac": {"autoscalers": False, "aggregate": False, "diagnosis": False},
+    "rbac": {"autoscalers": False, "quotas": False, "aggregate": False, "diagnosis": False},
     "admission": {"guard": {"enabled": False}, "operator": {"enabled": False}, "templates": {"enabled": False}},
     "podDisruptionBudget": {"enabled": False},
     "topologySpread": {"enabled": False},

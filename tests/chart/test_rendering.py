@@ -78,8 +78,13 @@ def test_namespaced_mode_grants_them_in_these_namespaces_and_nothing_in_the_clus
     assert sorted(one["metadata"]["namespace"] for one in bound) == ["blue", "green"]
 
 
-def test_the_optional_right_can_be_left_out() -> None:
-    assert rules(render({"rbac": {"autoscalers": False}}).one("ClusterRole")) == listed(
+def test_each_optional_right_can_be_left_out() -> None:
+    def granted(**rbac: bool) -> set[str]:
+        return {rule[1] for rule in rules(render({"rbac": rbac}).one("ClusterRole"))}
+
+    assert granted() - granted(autoscalers=False) == {"horizontalpodautoscalers"}
+    assert granted() - granted(quotas=False) == {"resourcequotas"}
+    assert rules(render({"rbac": {"autoscalers": False, "quotas": False}}).one("ClusterRole")) == listed(
         RightScope.WATCHED, optional=False
     )
 

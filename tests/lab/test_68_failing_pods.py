@@ -35,6 +35,8 @@ class Failure:
     said: tuple[str, ...]
     container: Mapping[str, Any]
     pod: Mapping[str, Any]
+    reason: str = "PodFails"
+    """Of the condition `Ready`."""
 
 
 FAILURES = {
@@ -48,7 +50,10 @@ FAILURES = {
     ),
     "has-no-image": Failure(("does not start (",), {"image": "localhost/streamapp/no-such:1"}, {}),
     MENDED: Failure(
-        ("is on no node (Unschedulable)", "node"), {}, {"nodeSelector": {"streamapp.dev/no-such-label": "node"}}
+        ("is on no node (Unschedulable)", "node"),
+        {},
+        {"nodeSelector": {"streamapp.dev/no-such-label": "node"}},
+        "PodsUnschedulable",
     ),
 }
 
@@ -81,7 +86,7 @@ def failing_template(app: StreamAppScenario, failure: Failure) -> dict[str, Any]
 def says(app: StreamAppScenario, failure: Failure) -> bool:
     """Whether `Ready` names the failure."""
     ready = app.condition("Ready")
-    return ready.get("reason") == "PodFails" and all(words in ready.get("message", "") for words in failure.said)
+    return ready.get("reason") == failure.reason and all(words in ready.get("message", "") for words in failure.said)
 
 
 @pytest.mark.parametrize("name", FAILURES)

@@ -22,6 +22,10 @@
 # Names an autoscaler that is aimed at the StatefulSet, or that would overwrite desired replicas.
 - {apiGroups: [autoscaling], resources: [horizontalpodautoscalers], verbs: [list]}
 {{- end }}
+{{- if .Values.rbac.quotas }}
+# Names a quota that keeps missing pods from being made.
+- {apiGroups: [""], resources: [resourcequotas], verbs: [list]}
+{{- end }}
 {{- end }}
 {{- define "streamapp-operator.rulesOwn" -}}
 # One of the operator's replicas leads, by this Lease.

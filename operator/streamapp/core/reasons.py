@@ -903,6 +903,18 @@ class Reason(Enum):
         gate="the_other_pods_are_ready",
         change_ends="It ends when every current replica is ready.",
     )
+    QuotaExceeded = _status(
+        "A pod is missing, since it would pass a ResourceQuota of the namespace.",
+        "Raise the quota, lower what the pods request, or set fewer replicas.",
+        consequence="Kubernetes adds the pod when there is room; the operator has set the replicas already.",
+        change_ends="It ends when every current replica is ready.",
+    )
+    PodsUnschedulable = _status(
+        "A pod is on no node: the scheduler finds none that takes it.",
+        "Add nodes, lower what the pods request, or check the constraint that the message names.",
+        consequence="The scheduler goes on trying; the operator has set the replicas already.",
+        change_ends="It ends when every current replica is ready.",
+    )
     PodFails = _status(
         "A pod does not run its application.",
         "Read the pod's log with `kubectl logs --previous` and its Events with `kubectl describe pod`, and fix the "

@@ -5,9 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from streamapp.core.evidence.failing_pods import fault_of, faults, first_fault
+from streamapp.core.evidence.failing_pods import fault_of, faults, first_fault, without_room
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.workload import Container, Pod, PodFault, Workload
+from streamapp.core.facts.workload import Container, Pod, PodFault, QuotaLimit, Workload
+from streamapp.core.reasons import Reason
 from tests.builders import a_pod, not_running, pods
 from tests.support import example
 
@@ -71,3 +73,22 @@ def test_of_several_the_lowest_is_told_and_the_others_are_counted() -> None:
     assert first_fault(both).endswith("0/2 nodes are available; so it is with 1 more")
     assert first_fault(both, below=1) == ""
     assert first_fault(both, below=2).endswith("0/2 nodes are available")
+
+
+TEN_PODS = QuotaLimit(quota="compute", resource="pods", used="10", hard="10")
+FULL = Refusal(Reason.QuotaExceeded, "pod 2; quota compute: 10 of 10 pods are used")
+
+
+def test_a_quota_is_named_while_a_pod_is_missing() -> None:
+    short = replace(example.workload(), pods=pods(2), quota_limits=(TEN_PODS,))
+    assert (short.first_missing, without_room(short, 3), without_room(short, 2)) == (Ordinal(2), FULL, None)
+    assert without_room(replace(short, pods=pods(3)), 3) is None
+    assert without_room(replace(short, quota_limits=()), 3) is None
+
+
+def test_a_pod_that_the_scheduler_cannot_place_is_named() -> None:
+    waits = workload(a_pod(1, fault=NO_NODE, ready=False), a_pod(2, fault=NO_NODE, ready=False))
+    found = "pod 1 is on no node (Unschedulable): 0/2 nodes are available"
+    assert without_room(waits, 3) == Refusal(Reason.PodsUnschedulable, f"{found}; so it is with 1 more")
+    assert without_room(waits, 2) == Refusal(Reason.PodsUnschedulable, found)
+    assert without_room(workload(a_pod(1, fault=NO_IMAGE, ready=False)), 3) is None

@@ -14,7 +14,7 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import OnTimeout, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
-from streamapp.core.facts.workload import PodFault, Volume
+from streamapp.core.facts.workload import PodFault, QuotaLimit, Volume
 from streamapp.core.reasons import Reason
 from tests.builders import (
     POLICY,
@@ -45,6 +45,12 @@ TYPES = [
 ]
 LAGGING = example.members(3, lag=500_000)
 CRASH = PodFault(reason="Error", container="app", exit_code=1, restarts=4, last_words="boom")
+NO_NODE = PodFault(reason="Unschedulable", last_words="0/2 nodes are available")
+ON_NO_NODE = {"pods": pods(3, p0=a_pod(0, ready=False, fault=NO_NODE))}
+WITHOUT_QUOTA = {
+    "pods": pods(2),
+    "quota_limits": (QuotaLimit(quota="compute", resource="pods", used="2", hard="2"),),
+}
 OTHER_VOLUME = (*volumes(2), Volume(ordinal=Ordinal(2), process_id=example.process_id(9)))
 REBALANCING = a_reading(
     without_subscriptions(example.members(3)), at=2, state=GroupState.PREPARING_REBALANCE, rebalance=None
@@ -119,6 +125,18 @@ def test_a_condition_carries_the_particulars() -> None:
             {"workload": {"pods": pods(3, p0=a_pod(0, ready=False, fault=CRASH))}},
             ("False", "PodFails"),
             id="one crashes",
+        ),
+        pytest.param("Ready", {"workload": WITHOUT_QUOTA}, ("False", "QuotaExceeded"), id="a quota keeps one away"),
+        pytest.param("Reconciling", {"desired": 3, "workload": WITHOUT_QUOTA}, ("True", "QuotaExceeded"), id="a quota"),
+        pytest.param("Ready", {"workload": ON_NO_NODE}, ("False", "PodsUnschedulable"), id="one is on no node"),
+        pytest.param(
+            "Reconciling", {"desired": 3, "workload": ON_NO_NODE}, ("True", "PodsUnschedulable"), id="no node takes it"
+        ),
+        pytest.param(
+            "Ready",
+            {"workload": {**WITHOUT_QUOTA, "pods": pods(2, p0=a_pod(0, ready=False, fault=CRASH))}},
+            ("False", "PodFails"),
+            id="a crash says more than a quota",
         ),
         pytest.param("Ready", {"app": {"fault": "?"}}, ("False", "InvalidSpec"), id="the spec is invalid"),
         pytest.param(

@@ -28,6 +28,7 @@ from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.reconcile.autoscalers import AutoscalerLister
 from streamapp.controller.reconcile.drift_check import DriftCheck
 from streamapp.controller.reconcile.node_drains import NodeDrains
+from streamapp.controller.reconcile.quotas import QuotaLister
 from streamapp.controller.reconcile.shared_watch import SHARED
 from streamapp.core.evidence import eviction
 from streamapp.core.facts.group import GroupDescription
@@ -135,6 +136,7 @@ class Gatherer:
         self._agent_poller = None if agents is None else AgentPoller(agents, now)
         self._monotonic = monotonic
         self._autoscaler_lister = AutoscalerLister(client, monotonic)
+        self._quota_lister = QuotaLister(client, monotonic)
         self._drift_check = DriftCheck(client, installation, monotonic)
         self._applications = applications
         self._installation = installation
@@ -217,6 +219,9 @@ class Gatherer:
         for pod in live.pods:  # before the runs that are over are forgotten
             application.memory.record_terminations(from_json.container_ends(pod), earliest(self._now))
         workload = application.memory.with_runs(self._workload(facts, live), self._now())
+        if raised is None:
+            limits = await self._quota_lister.limits(key.namespace, workload, live.statefulset)
+            workload = replace(workload, quota_limits=limits)
         return self._gathered(facts, live, workload, raised)
 
     def _gathered(self, facts: ReplicaFacts, live: Live, workload: Workload, raised: Raise | None) -> Gathered:

@@ -8,9 +8,11 @@ application's container waits for its image, a ConfigMap or a Secret. So `action
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, PodFault, StateSeen, Workload
+from streamapp.core.reasons import Reason
 
 UNREPORTED_LIMIT = timedelta(hours=1)
 """So long a pod can wait whose seeder did not report the age of the state."""
@@ -59,6 +61,26 @@ def first_fault(workload: Workload, below: int | None = None) -> str:
     others = len(counted) - 1
     more = f"; so it is with {others} more" if others else ""
     return describe(first, counted[first]) + more
+
+
+def without_room(workload: Workload, below: int) -> Refusal | None:
+    """Why the cluster has no place for a pod, if that is what is missing: a quota, or no node that takes it.
+
+    A pod whose container fails says more, so this is asked where none does.
+
+    Args:
+        workload: The pods, and the quotas if a pod is missing.
+        below: Only pods with a lower ordinal count.
+    """
+    missing = workload.first_missing
+    if missing is not None and missing < below and workload.quota_limits:
+        return Refusal(Reason.QuotaExceeded, f"pod {missing}; {first_few(workload.quota_limits)}")
+    nowhere = {one: fault for one, fault in faults(workload).items() if one < below and not fault.container}
+    if not nowhere:
+        return None
+    first = min(nowhere)
+    more = f"; so it is with {len(nowhere) - 1} more" if len(nowhere) > 1 else ""
+    return Refusal(Reason.PodsUnschedulable, describe(first, nowhere[first]) + more)
 
 
 def _counted(pod: Pod, workload: Workload) -> PodFault | None:

@@ -177,6 +177,19 @@ class Budget(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaLimit:
+    """A limit of a ResourceQuota that one more pod would pass; amounts as Kubernetes writes them."""
+
+    quota: str
+    resource: str
+    used: str
+    hard: str
+
+    def __str__(self) -> str:
+        return f"quota {self.quota}: {self.used} of {self.hard} {self.resource} are used"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """All of it, as of one time."""
 
@@ -194,6 +207,8 @@ class Workload:
     """Transitions of the Lease under which the budget was last written; None where it does not follow coverage."""
     sees_nodes: bool = False
     """Nodes are watched, and the watch has spoken lately."""
+    quota_limits: tuple[QuotaLimit, ...] = ()
+    """What keeps the next missing pod from being made; empty where none is missing, or quotas are not known."""
 
     def __post_init__(self) -> None:
         """Sort by ordinal.
@@ -214,6 +229,13 @@ class Workload:
     def volume(self, ordinal: Ordinal) -> Volume | None:
         """The volume of an ordinal, if there is one."""
         return next((volume for volume in self.volumes if volume.ordinal == ordinal), None)
+
+    @property
+    def first_missing(self) -> Ordinal | None:
+        """The lowest ordinal that is granted and has no pod; None if all pods exist."""
+        granted = 0 if self.statefulset is None else self.statefulset.replicas
+        known = {pod.ordinal for pod in self.pods}
+        return next((Ordinal(number) for number in range(granted) if number not in known), None)
 
     @property
     def ready_ordinals(self) -> frozenset[Ordinal]:

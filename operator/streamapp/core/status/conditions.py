@@ -10,7 +10,7 @@ from streamapp.core.actions.decision import Answer, BranchResult, Condition, Dis
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.failing_pods import expired_pods, first_fault
+from streamapp.core.evidence.failing_pods import expired_pods, faults, first_fault, without_room
 from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupState
@@ -84,12 +84,29 @@ def _ready(findings: DecisionFacts) -> Condition:
     detail = f"{workload.ready} of {max(granted, desired, workload.ready)} pods are ready"
     if granted < desired or findings.outcome.verdict is Verdict.GROW:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
-    fault = first_fault(workload, below=_wanted(findings))
-    if fault:
-        return _condition("Ready", Answer.FALSE, Reason.PodFails, f"{detail}; {fault}")
-    if _awaited(findings):
-        return _condition("Ready", Answer.FALSE, Reason.PodsNotReady, detail)
+    lacking = _lacking(findings)
+    if lacking is not None:
+        return _condition("Ready", Answer.FALSE, lacking.reason, "; ".join(filter(None, (detail, lacking.detail))))
     return _condition("Ready", Answer.TRUE, findings.outcome.reason, detail)
+
+
+def _place_or_readiness(findings: DecisionFacts) -> Refusal:
+    """What remaining pods wait for: a place in the cluster, or else that they are ready."""
+    lacking = _lacking(findings)
+    has_place = lacking is None or lacking.reason not in {Reason.QuotaExceeded, Reason.PodsUnschedulable}
+    return Refusal(Reason.PodsNotReady) if lacking is None or has_place else lacking
+
+
+def _lacking(findings: DecisionFacts) -> Refusal | None:
+    """What keeps the remaining pods from being ready; a container that fails says more than a pod without a place."""
+    workload, wanted = findings.snapshot.workload, _wanted(findings)
+    room, fault = without_room(workload, wanted), first_fault(workload, below=wanted)
+    has_failed = any(one.container and ordinal < wanted for ordinal, one in faults(workload).items())
+    if room is not None and not has_failed:
+        return room
+    if fault:
+        return Refusal(Reason.PodFails, fault)
+    return Refusal(Reason.PodsNotReady) if _awaited(findings) else None
 
 
 def _awaited(findings: DecisionFacts) -> int:
@@ -120,7 +137,8 @@ def _reconciling(findings: DecisionFacts) -> Condition:
             told = rollout.detail if isinstance(rollout, Refusal) and waits else _what_waits(findings.evidence)
             return _condition("Reconciling", Answer.TRUE, rollout.reason, told)
         if _awaited(findings):
-            return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
+            awaited = _place_or_readiness(findings)
+            return _condition("Reconciling", Answer.TRUE, awaited.reason, awaited.detail)
         drain = findings.disruptions
         if drain.drained_node and drain.waits_for is not None:
             told = f"{DRAIN_OF_NODE} {drain.drained_node} is waiting. {drain.detail}".rstrip()

@@ -63,6 +63,7 @@ ACCESS_REVIEWS = Kind(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", is_namespaced=False
 )
 NODES = Kind("", "v1", "nodes", "Node", is_namespaced=False)
+QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota")
 EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 

@@ -128,6 +128,13 @@ RIGHTS: tuple[Right, ...] = (
     ),
     Right(
         group="",
+        resource="resourcequotas",
+        verbs=("list",),
+        why="Names a quota that keeps missing pods from being made.",
+        optional=True,
+    ),
+    Right(
+        group="",
         resource="nodes",
         verbs=("list", "watch"),
         why="Sees which nodes must be drained, so that the pods there are drained before they are evicted.",
