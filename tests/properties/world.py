@@ -13,6 +13,7 @@ from streamapp.core.actions.decision import (
     GrantReplicas,
     OpenBudget,
     RecordProcessId,
+    RecordState,
     RestartPod,
     Step,
     TriggerRebalance,
@@ -24,7 +25,7 @@ from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, Announce
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
-from streamapp.core.facts.workload import Budget, StatefulSet, Workload
+from streamapp.core.facts.workload import Budget, StatefulSet, Volume, Workload
 from tests.support.example import statefulset
 
 
@@ -93,12 +94,8 @@ def _workload_after(workload: Workload, step: Step) -> Workload:
             return replace(workload, budget=Budget.CLOSED)
         case OpenBudget():
             return replace(workload, budget=Budget.OPEN)
-        case RecordProcessId(ordinal=ordinal, process_id=process_id):
-            volumes = tuple(
-                replace(volume, process_id=process_id) if volume.ordinal == ordinal else volume
-                for volume in workload.volumes
-            )
-            return replace(workload, volumes=volumes)
+        case RecordProcessId() | RecordState():
+            return replace(workload, volumes=tuple(_annotated(volume, step) for volume in workload.volumes))
         case RestartPod(pod_uid=uid):
             pods = tuple(replace(pod, terminating=True) if pod.uid == uid else pod for pod in workload.pods)
             return replace(workload, pods=pods)
@@ -106,6 +103,14 @@ def _workload_after(workload: Workload, step: Step) -> Workload:
             return replace(workload, statefulset=replace(statefulset(), replicas=replicas))
     assert workload.statefulset is not None
     return replace(workload, statefulset=_written(workload.statefulset, step))
+
+
+def _annotated(volume: Volume, step: RecordProcessId | RecordState) -> Volume:
+    if volume.ordinal != step.ordinal:
+        return volume
+    if isinstance(step, RecordState):
+        return replace(volume, kept=step.state)
+    return replace(volume, process_id=step.process_id)
 
 
 def _written(before: StatefulSet, step: Step) -> StatefulSet:

@@ -15,6 +15,7 @@ from streamapp.core.actions.decision import (
     GrantReplicas,
     OpenBudget,
     RecordProcessId,
+    RecordState,
     RestartPod,
     Step,
     TriggerRebalance,
@@ -132,7 +133,8 @@ class OperatorModel:
         try:
             for step in decision.plan:
                 self.history.append(f"{now:%H:%M:%S} {decision.reason.name}: {type(step).__name__} {_brief(step)}")
-                self._make(step, now)
+                if not isinstance(step, RecordState):  # only predictions read it
+                    self._make(step, now)
         except ConflictError:
             self.history.append(f"{now:%H:%M:%S} conflict")
 

@@ -39,6 +39,9 @@ PROCESS_ID: Final = f"{GROUP}/process-id"
 APPLICATION_ID: Final = f"{GROUP}/application-id"
 """On a volume claim: whose state it holds."""
 
+KEPT_STATE: Final = f"{GROUP}/kept-state"
+"""On a volume claim: how far each task's state was when the last pod with this volume was removed
+(`kube.objects.kept_states`)."""
 LEASE: Final = f"{GROUP}/lease"
 """On a PodDisruptionBudget that follows coverage: transitions of the Lease under which it was last written."""
 

@@ -59,6 +59,7 @@ from streamapp.core.gates.candidates import lowest_drained
 from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age
 from streamapp.core.status.conditions import DecisionFacts, conditions
+from streamapp.core.status.kept_states import kept_states
 
 AT_REST = frozenset({Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED})
 _REQUEUE = {
@@ -91,6 +92,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     draft = _draft(learner_source.limited_evidence(snapshot, policy))
     evidence, outcome = draft.evidence, draft.outcome
     made, withheld = _made_and_withheld(draft)
+    made = (*made, *kept_states(snapshot, policy, made))
     claim = restore_claim(draft)
     return Decision(
         verdict=outcome.verdict,

@@ -103,7 +103,7 @@ def step_line(head: Head, executed: ExecutedStep, decision: core.Decision) -> St
             from_replicas, to_replicas = step.from_replicas, step.to_replicas
         case core.CreateStatefulSet():
             to_replicas = step.replicas
-        case core.RestartPod() | core.RecordProcessId():
+        case core.RestartPod() | core.RecordProcessId() | core.RecordState():
             ordinal = step.ordinal
         case _:
             pass

@@ -374,7 +374,7 @@ def test_a_budget_that_follows_coverage_can_leave_one_pod_out() -> None:
 
 def test_a_claim_is_labelled_with_its_ordinal_and_its_process() -> None:
     process = seeded_process_id(UID, Ordinal(3))
-    assert manifests.claim_patch(a_streamapp(), Ordinal(3), process) == {
+    assert manifests.claim_patch(a_streamapp(), Ordinal(3), str(process)) == {
         "metadata": {
             "labels": {"streamapp.dev/app": "wordcount", "streamapp.dev/ordinal": "3"},
             "annotations": {"streamapp.dev/application-id": "wordcount", "streamapp.dev/process-id": str(process)},

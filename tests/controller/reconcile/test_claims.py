@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from streamapp.api.names import KEPT_STATE
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.kube.objects.kept_states import decode
 from tests.controller.doubles.bench import NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
@@ -140,5 +142,30 @@ def test_the_recorded_process_id_of_this_application_is_never_replaced() -> None
         await for_a_while(bench)
         assert annotations(bench, 0) == written
         assert bench.condition("ProcessIdentityStable") == ("False", "ProcessIdMismatch")
+
+    on_a_bench(play)
+
+
+def test_the_claim_of_a_removed_pod_says_what_lies_there_and_keeps_its_identity() -> None:
+    async def play(bench: Bench) -> None:
+        before = annotations(bench, 3)
+        bench.desired(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        after = annotations(bench, 3)
+        kept = decode(after.pop(KEPT_STATE))
+        assert after == before
+        assert kept is not None
+        assert kept.positions
+        assert KEPT_STATE not in annotations(bench, 2)
+
+    on_a_bench(play)
+
+
+def test_a_removal_is_done_where_its_claim_cannot_be_annotated() -> None:
+    async def play(bench: Bench) -> None:
+        bench.server.refuse_write = lambda request: (409, "changed since") if request.plural == CLAIMS else None
+        bench.desired(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        assert KEPT_STATE not in annotations(bench, 3)
 
     on_a_bench(play)

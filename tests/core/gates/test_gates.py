@@ -63,7 +63,7 @@ MOVED = replace(example.member(1, active=(2, 3), standby=(0, 1)), client_host=ex
 
 def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
     decision = decide(a_snapshot(), POLICY)
-    assert (told(decision), steps(decision)) == (("Step", "Covered"), ("CloseBudget", "GrantReplicas"))
+    assert (told(decision), steps(decision)) == (("Step", "Covered"), ("CloseBudget", "GrantReplicas", "RecordState"))
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_standbys_that_are_left_on_a_leaving_pod_keep_it() -> None:
 
 def test_a_drained_pod_goes_on_two_words_of_the_agents_without_any_triggered_rebalance() -> None:
     decision = decide(a_case(), POLICY)
-    assert (told(decision), steps(decision)) == (("Step", "Drained"), ("CloseBudget", "GrantReplicas"))
+    assert (told(decision), steps(decision)) == (("Step", "Drained"), ("CloseBudget", "GrantReplicas", "RecordState"))
 
 
 def test_pods_that_are_drained_from_the_top_go_in_one_step() -> None:

@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from streamapp.core.facts.ids import TaskId
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.core.status.volumes import VolumeRow
 from streamapp.simulator.forecast.change import LEARNER, STOCK, Settings, removals
 from streamapp.simulator.forecast.comparison import Forecast, compared
 from streamapp.simulator.forecast.outcome import Outcome, TaskMove, outcome
@@ -125,3 +127,27 @@ def test_a_pause_is_learned_only_where_the_rebalances_left_time_for_one(seen: fl
     finished = compared(forecast, NOW, NOW + timedelta(seconds=seen), {})
     rounds = one.seconds.p50 - one.pause
     assert finished.pause == (pytest.approx(seen - rounds) if steps_seen else None)
+
+
+def test_a_pod_that_comes_back_with_its_state_copies_less_and_takes_what_it_had() -> None:
+    volume = VolumeRow(
+        ordinal=Ordinal(2),
+        process=seeded_process_id(UID, Ordinal(2)),
+        kept_at=NOW,
+        lags={TaskId(0, 2): 0, TaskId(0, 5): 10},
+    )
+    table = replace(a_table(TWO_OF_SIX, limit=100), volumes=(volume,))
+    app = running(table, 2, 3, UID)
+    for assignor in (STOCK, LEARNER):
+        one = outcome(app, 3, Settings(assignor=assignor), FAST, Pauses(), HandoverGap.LEARNER)
+        gained = {move.task for move in one.moves if move.target == 2}
+        assert (gained, one.cold) == ({TaskId(0, 2), TaskId(0, 5)}, 0)
+    empty = found(TWO_OF_SIX, 3, Settings(assignor=LEARNER))
+    assert one.copied < empty.copied
+
+
+def test_a_volume_says_which_process_its_pod_will_be() -> None:
+    other = seeded_process_id("another-uid", Ordinal(2))
+    volume = VolumeRow(ordinal=Ordinal(2), process=other, kept_at=NOW, lags={})
+    app = running(replace(a_table(TWO_OF_SIX), volumes=(volume,)), 2, 3, UID)
+    assert app.processes[2] == other

@@ -15,6 +15,7 @@ from streamapp.api.http.messages import (
     TaskCopy,
     TaskOwner,
     Tasks,
+    Volume,
 )
 from streamapp.api.v1alpha1.pod_template import mapping
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
@@ -34,6 +35,7 @@ from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.snapshot import Speeds
 from streamapp.core.status.processes import ProcessRow
 from streamapp.core.status.task_table import Activity, CopySeen, Owner, Role, TaskRow, TaskTable
+from streamapp.core.status.volumes import VolumeRow
 
 
 def template_facts(found: StreamApp | InvalidStreamApp) -> TemplateFacts | None:
@@ -65,6 +67,7 @@ def tasks_told(namespace: str, name: str, table: TaskTable | Refusal, *, as_of: 
         limit=table.limit,
         doubt=table.doubt,
         processes=tuple(_process(row) for row in table.processes),
+        volumes=tuple(_volume(row) for row in table.volumes),
         speeds=SpeedsTold(
             restore=table.speeds.restore, pauses_up=table.speeds.pauses_up, pauses_down=table.speeds.pauses_down
         ),
@@ -83,6 +86,7 @@ def table_from(told: Tasks) -> TaskTable:
         rows=tuple(_row(task) for task in told.tasks),
         doubt=told.doubt,
         processes=tuple(_process_row(one) for one in told.processes),
+        volumes=tuple(_volume_row(one) for one in told.volumes),
         speeds=Speeds(restore=speeds.restore, pauses_up=speeds.pauses_up, pauses_down=speeds.pauses_down),
     )
 
@@ -211,4 +215,22 @@ def _process_row(told: Process) -> ProcessRow:
         standby_replicas=told.standby_replicas,
         state_bytes=told.state_bytes,
         is_tagged=told.tagged,
+    )
+
+
+def _volume(row: VolumeRow) -> Volume:
+    return Volume.model_construct(
+        ordinal=row.ordinal,
+        process_id=str(row.process),
+        kept_at=row.kept_at,
+        lags={str(task): lag for task, lag in sorted(row.lags.items())},
+    )
+
+
+def _volume_row(told: Volume) -> VolumeRow:
+    return VolumeRow(
+        ordinal=Ordinal(told.ordinal),
+        process=ProcessId.parse(told.process_id),
+        kept_at=told.kept_at,
+        lags={TaskId.parse(task): lag for task, lag in told.lags.items()},
     )

@@ -118,6 +118,17 @@ class Process(Answered):
     """Whether it has client tags or a rack."""
 
 
+class Volume(Answered):
+    """A volume whose pod was removed, for predictions."""
+
+    ordinal: int
+    process_id: str
+    kept_at: datetime
+    """When its pod was removed."""
+    lags: Mapping[str, int] = {}
+    """By task that it has state of, the records by which that is behind."""
+
+
 class SpeedsTold(Answered):
     """What was seen lately, for predictions; the newest last."""
 
@@ -149,6 +160,7 @@ class Tasks(Answered):
     doubt: str = ""
     """What is not known and why; empty where all is."""
     processes: tuple[Process, ...] = ()
+    volumes: tuple[Volume, ...] = ()
     speeds: SpeedsTold = SpeedsTold()
     tasks: tuple[Task, ...] = ()
 

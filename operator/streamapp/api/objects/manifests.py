@@ -17,6 +17,7 @@ from streamapp.api.names import (
     API_VERSION,
     APP_LABEL,
     APPLICATION_ID,
+    KEPT_STATE,
     KIND,
     LEASE,
     MANAGED_BY_LABEL,
@@ -33,7 +34,7 @@ from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.api.v1alpha1.spec import State, StreamAppSpec
 from streamapp.api.validation.conflicts import FIRST_SEEDER, OWN_INIT_CONTAINERS
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
-from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Budget
 
 Manifest = dict[str, Any]
@@ -189,14 +190,16 @@ def disruption_budget(
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
 
 
-def claim_patch(app: StreamApp, ordinal: Ordinal, process_id: ProcessId) -> Manifest:
-    """What is written on an ordinal's volume claim once its process has shown its ID.
+def claim_patch(app: StreamApp, ordinal: Ordinal, process_id: str, kept_state: str | None = None) -> Manifest:
+    """What is written on an ordinal's volume claim once its process has shown its ID, and when its pod is removed.
 
     Label and application ID too: a claim that was restored without labels, or that another application left, then
     looks like every other one.
     """
     labels = {APP_LABEL: app.metadata.name, ORDINAL_LABEL: str(ordinal)}
-    annotations = {APPLICATION_ID: app.spec.application_id, PROCESS_ID: str(process_id)}
+    annotations = {APPLICATION_ID: app.spec.application_id, PROCESS_ID: process_id}
+    if kept_state is not None:
+        annotations[KEPT_STATE] = kept_state
     return {"metadata": {"labels": labels, "annotations": annotations}}
 
 

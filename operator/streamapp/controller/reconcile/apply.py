@@ -46,6 +46,7 @@ from streamapp.core.actions.decision import (
     OpenBudget,
     Plan,
     RecordProcessId,
+    RecordState,
     RestartPod,
     SetStandbys,
     Step,
@@ -56,10 +57,11 @@ from streamapp.core.actions.decision import (
 from streamapp.core.evidence.agent_views import views
 from streamapp.core.facts.group import GroupDescription, StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Pod
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient, ahead
-from streamapp.kube.client.errors import ConflictError
+from streamapp.kube.client.errors import ConflictError, KubeError
 from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, pods, statefulsets
 
@@ -105,6 +107,7 @@ class Applier:
             CapHeartbeats: self._cap_heartbeats,
             SetStandbys: self._set_standbys,
             RecordProcessId: self._record_process_id,
+            RecordState: self._record_state,
             WriteTemplate: self._write_template,
             RestartPod: self._restart,
         }
@@ -308,12 +311,16 @@ class Applier:
         await _group(gathered).evict(members, ", ".join(reasons))
 
     async def _record_process_id(self, gathered: Gathered, step: RecordProcessId) -> None:
-        app = _valid(gathered)
-        name = claim_of("" if app.spec.state is None else app.spec.state.claim_name, gathered.key.name, step.ordinal)
-        live = next((claim for claim in gathered.live.claims if claim["metadata"]["name"] == name), None)
-        if live is None:
-            raise ConflictError(f"annotate persistentvolumeclaim {name}", "it is gone", _TRY_AGAIN)
-        await claims.record_process_id(self._client, app, live, step.ordinal, step.process_id)
+        live = _claim(gathered, step.ordinal)
+        await claims.record_process_id(self._client, _valid(gathered), live, step.ordinal, step.process_id)
+
+    async def _record_state(self, gathered: Gathered, step: RecordState) -> None:
+        """Write it if that can be done now: a prediction without it is only less exact."""
+        try:
+            live = _claim(gathered, step.ordinal)
+            await claims.record_state(self._client, _valid(gathered), live, step.ordinal, step.state)
+        except KubeError as error:
+            log.info("state of a removed pod not recorded", ordinal=step.ordinal, error=str(error))
 
     async def _write_template(self, gathered: Gathered, step: WriteTemplate) -> None:
         if gathered.live.statefulset is not None:
@@ -402,6 +409,16 @@ def _tell_failure(what: str, ended: "asyncio.Future[None]") -> None:
         log.warning("step failed after its pass", step=what, error=str(error))
 
 
+def _claim(gathered: Gathered, ordinal: Ordinal) -> Json:
+    """The claim of an ordinal as it was read; ConflictError if there was none."""
+    state = _valid(gathered).spec.state
+    name = claim_of("" if state is None else state.claim_name, gathered.key.name, ordinal)
+    live = next((claim for claim in gathered.live.claims if claim["metadata"]["name"] == name), None)
+    if live is None:
+        raise ConflictError(f"annotate persistentvolumeclaim {name}", "it is gone", _TRY_AGAIN)
+    return live
+
+
 def _growth_first(plan: Plan) -> tuple[Step, ...]:
     """Put a raise in front: it must not wait for a broker that one of the other steps would ask."""
     raises = tuple(step for step in plan if isinstance(step, GrantReplicas) and not step.is_removal)
@@ -410,7 +427,7 @@ def _growth_first(plan: Plan) -> tuple[Step, ...]:
 
 def _together(plan: Plan) -> Iterator[Plan]:
     """Group the steps that are made with one call, or at the same time; all others are alone, in their order."""
-    independent = (Evict, RecordProcessId)
+    independent = (Evict, RecordProcessId, RecordState)
     numbered = enumerate(plan)
     for _, steps in groupby(numbered, lambda one: type(one[1]) if isinstance(one[1], independent) else one[0]):
         yield tuple(step for _, step in steps)

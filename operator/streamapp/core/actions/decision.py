@@ -17,7 +17,7 @@ from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.containers import ContainerEnd, MemberKey
 from streamapp.core.facts.hold_record import Epoch, Forced, Hold, HoldRecord, OpenStep, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
-from streamapp.core.facts.workload import Budget, Pod
+from streamapp.core.facts.workload import Budget, KeptState, Pod
 from streamapp.core.gates.convergence import Convergence
 from streamapp.core.reasons import Reason
 
@@ -161,6 +161,15 @@ class RecordProcessId:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordState:
+    """Annotate the volume claim of a removed pod with what lies there; only predictions read it."""
+
+    ordinal: Ordinal
+    state: KeptState
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTemplate:
     """Write the StreamApp's pod template into the StatefulSet (`OnDelete`: no pod restarts by it)."""
 
@@ -190,6 +199,7 @@ Step = (
     | SetStandbys
     | Evict
     | RecordProcessId
+    | RecordState
     | WriteTemplate
     | RestartPod
 )

@@ -4,12 +4,13 @@ Filled by the gatherer from `kube`; read by everything that decides. Pods are kn
 and containers by container ID: a restarted container keeps name, IP and process ID.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
-from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +130,16 @@ class Pod:
         return self.container.running_since is not None and not self.terminating
 
 
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """What lies on a volume without a pod: as it was when its last pod was removed."""
+
+    at: datetime
+    """When the removal was decided."""
+    positions: Mapping[TaskId, int]
+    """By stateful task, the sum of the offsets that were applied, over all changelogs of the task."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
     """The claim of one ordinal, which lives longer than its pods."""
@@ -140,6 +151,8 @@ class Volume:
     """It goes with its pod: the claim has a deletion timestamp."""
     created_at: datetime | None = None
     """By the API server's clock, in whole seconds."""
+    kept: KeptState | None = None
+    """Only for predictions; None where nothing was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ know it leaves out, with the reason.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -18,7 +18,7 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.evidence.running_tasks import active_holders
 from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.lag import EndOffsets, Measured, RunningActive, restore_size
+from streamapp.core.facts.lag import EndOffsets, Measured, RunningActive, Unknown, restore_size, task_target
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import NOTHING_SEEN, Snapshot, Speeds
 from streamapp.core.facts.tasks import TaskFacts, TaskSet
@@ -26,6 +26,7 @@ from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.reasons import Reason
 from streamapp.core.status.processes import ProcessRow, process_rows
+from streamapp.core.status.volumes import VolumeRow, volume_rows
 
 
 class Activity(Enum):
@@ -102,19 +103,40 @@ class TaskTable:
     """What is not known and why; empty where all is."""
     processes: tuple[ProcessRow, ...] = ()
     """Those of the group whose ordinal and process ID are known."""
+    volumes: tuple[VolumeRow, ...] = ()
+    """Those whose pods were removed, as far as it was recorded what lies there."""
     speeds: Speeds = NOTHING_SEEN
     """For predictions."""
 
 
 def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal:
     """Make the table; a Refusal if the group or its tasks are not known at all."""
+    made = _made(snapshot, policy)
+    return made if isinstance(made, Refusal) else made.table()
+
+
+def positions_on(
+    snapshot: Snapshot, policy: ScalingPolicy, ordinals: Collection[Ordinal]
+) -> Mapping[Ordinal, Mapping[TaskId, int]]:
+    """By ordinal and stateful task, the sum of the offsets applied there, as far as it is known.
+
+    Args:
+        snapshot: Everything that was read in one pass.
+        policy: What the user chose.
+        ordinals: The pods that are asked for.
+    """
+    made = _made(snapshot, policy)
+    return {} if isinstance(made, Refusal) else made.positions(ordinals)
+
+
+def _made(snapshot: Snapshot, policy: ScalingPolicy) -> "_Table | Refusal":
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     evidence = limited_evidence(snapshot, policy)
     case = _measured_now(input_now(evidence, RemovalCandidate(RemovalKind.RESTART, ()), latest))
     known = case.known()
-    return known if isinstance(known, Refusal) else _Table(case, *known, case.copies()).table()
+    return known if isinstance(known, Refusal) else _Table(case, *known, case.copies())
 
 
 class _Table:
@@ -155,14 +177,42 @@ class _Table:
             rows=tuple(self._row(task) for task in self._universe.tasks),
             doubt=doubt,
             processes=self._processes(),
+            volumes=self._volumes(),
             speeds=self._case.snapshot.speeds,
         )
 
+    def positions(self, ordinals: Collection[Ordinal]) -> Mapping[Ordinal, Mapping[TaskId, int]]:
+        """As `positions_on` has it."""
+        ends = self._ends
+        if ends is None:
+            return {}
+        lags = {row.ordinal: dict(row.lags) for row in self._processes() if row.ordinal in ordinals}
+        targets: dict[TaskId, int] = {}
+        for task in self._universe.stateful:
+            target = task_target(task, ends)
+            if isinstance(target, Unknown):
+                continue
+            targets[task.id] = target.to_apply
+            for copy in self._row(task).copies:
+                if copy.lag is not None and copy.ordinal in lags:
+                    lags[copy.ordinal][task.id] = copy.lag
+        return {
+            ordinal: {task: max(0, targets[task] - lag) for task, lag in sorted(found.items()) if task in targets}
+            for ordinal, found in lags.items()
+        }
+
+    @property
+    def _ends(self) -> EndOffsets | None:
+        return self._copies.ends if isinstance(self._copies, CopyMap) else None
+
     def _processes(self) -> tuple[ProcessRow, ...]:
-        ends = self._copies.ends if isinstance(self._copies, CopyMap) else None
         snapshot, policy = self._case.snapshot, self._case.policy
         reports = fresh(snapshot, policy.timing) if policy.agent else {}
-        return process_rows(self._placement, self._universe, ends, reports)
+        return process_rows(self._placement, self._universe, self._ends, reports)
+
+    def _volumes(self) -> tuple[VolumeRow, ...]:
+        snapshot = self._case.snapshot
+        return volume_rows(snapshot.workload, self._universe, self._ends, snapshot.app.max_idle_time, snapshot.now)
 
     def _row(self, task: TaskFacts) -> TaskRow:
         holders = self._holders.get(task.id, ())

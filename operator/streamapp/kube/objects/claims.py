@@ -1,4 +1,4 @@
-"""Volume claims: reading those of one StreamApp, and the one write, which records the process ID of a volume once.
+"""Volume claims: reading those of one StreamApp, and the one write: a volume's process ID, and what its pod left.
 
 Called by the controller's gatherer and applier. Nothing here deletes a claim; the operator has no right to.
 """
@@ -9,9 +9,11 @@ from streamapp.api.names import PROCESS_ID
 from streamapp.api.objects.manifests import claim_patch
 from streamapp.api.validation.parse import StreamApp
 from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.workload import KeptState
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import ConflictError
 from streamapp.kube.client.kinds import CLAIMS, Key
+from streamapp.kube.objects import kept_states
 from streamapp.kube.objects.from_json import recorded_process_id
 
 
@@ -49,6 +51,20 @@ async def record_process_id(
             f"it has the process ID {recorded} on record, not {process_id}",
             f"see whether the volume was replaced; if so, remove the annotation {PROCESS_ID}",
         )
+    await _write(client, live, claim_patch(app, ordinal, str(process_id)))
+
+
+async def record_state(client: KubeClient, app: StreamApp, live: Json, ordinal: Ordinal, state: KeptState) -> None:
+    """Annotate the claim that was read as `live` with what lies on the volume.
+
+    Nothing is written where no process ID is on record, and where the text would be too long.
+    """
+    process_id, text = recorded_process_id(live, app.spec.application_id), kept_states.encode(state)
+    if process_id is not None and text is not None:
+        await _write(client, live, claim_patch(app, ordinal, process_id, text))
+
+
+async def _write(client: KubeClient, live: Json, written: Json) -> None:
+    metadata = live["metadata"]
     fence = {name: metadata[name] for name in ("namespace", "name", "uid", "resourceVersion")}
-    written = claim_patch(app, ordinal, process_id)["metadata"]
-    await client.apply(CLAIMS, {"metadata": {**written, **fence}})
+    await client.apply(CLAIMS, {"metadata": {**written["metadata"], **fence}})

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, LEASE, POD_NAME_LABEL, PROCESS_ID, ZONE
+from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, KEPT_STATE, LEASE, POD_NAME_LABEL, PROCESS_ID, ZONE
 from streamapp.api.objects.drift import first_ordinal
 from streamapp.api.validation.conflicts import AGENT, SEEDER
 from streamapp.core.facts.containers import ContainerEnd
@@ -32,6 +32,7 @@ from streamapp.core.facts.workload import (
     Volume,
 )
 from streamapp.kube.client.client import Json
+from streamapp.kube.objects import kept_states
 from streamapp.kube.objects.pod_faults import pod_fault
 
 _ORDINAL = re.compile(r"-(\d+)$", re.ASCII)
@@ -119,8 +120,17 @@ def volumes(
         ordinal, deleting = Ordinal(int(number)), "deletionTimestamp" in claim["metadata"]
         if not deleting or ordinal in given_up:
             recorded = _process_id(recorded_process_id(claim, application_id))
-            made = _created_at(claim["metadata"])
-            volumes_found.append(Volume(ordinal=ordinal, process_id=recorded, deleting=deleting, created_at=made))
+            text = claim["metadata"].get("annotations", {}).get(KEPT_STATE)
+            kept = None if recorded is None or text is None else kept_states.decode(text)
+            volumes_found.append(
+                Volume(
+                    ordinal=ordinal,
+                    process_id=recorded,
+                    deleting=deleting,
+                    created_at=_created_at(claim["metadata"]),
+                    kept=kept,
+                )
+            )
     return tuple(volumes_found)
 
 

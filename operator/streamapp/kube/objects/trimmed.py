@@ -5,10 +5,11 @@ StatefulSets and StreamApps are kept whole: who owns their fields is part of the
 
 from collections.abc import Mapping
 
-from streamapp.api.names import APP_LABEL, APPLICATION_ID, PROCESS_ID, ZONE
+from streamapp.api.names import APP_LABEL, APPLICATION_ID, KEPT_STATE, PROCESS_ID, ZONE
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, NODES, PODS, SERVICES, Kind
 from streamapp.kube.client.object_cache import Trim
+from streamapp.kube.objects import kept_states
 
 _OF_CLAIM = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 _OF_NODE = ("unschedulable", "taints")
@@ -24,8 +25,10 @@ def without_owners(one: Json) -> Json:
 def claim(one: Json) -> Json:
     """Keep what names it and its application: every claim of the scope is watched, whoever made it."""
     kept = _only(one["metadata"], _OF_CLAIM)
-    for name, known in (("labels", (APP_LABEL,)), ("annotations", (PROCESS_ID, APPLICATION_ID))):
+    for name, known in (("labels", (APP_LABEL,)), ("annotations", (PROCESS_ID, APPLICATION_ID, KEPT_STATE))):
         kept[name] = _only(one["metadata"].get(name) or {}, known)
+    if len(kept["annotations"].get(KEPT_STATE, "")) > kept_states.MOST_CHARACTERS:
+        del kept["annotations"][KEPT_STATE]
     return {**_only(one, ("apiVersion", "kind")), "metadata": kept}
 
 

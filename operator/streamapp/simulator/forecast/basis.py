@@ -86,6 +86,8 @@ def basis(app: Running, speeds: Speeds, known: Known, given: Given) -> Basis:
     rates = f"{restore.p10:,.0f} to {restore.p90:,.0f} records a second for each pod that restores"
     (learned if _are_learned(speeds, given) else assumed).append(rates)
     _note_pauses(pauses, learned, assumed)
+    if app.kept:
+        learned.append(f"what pods left on their volumes: {_kept(app)}")
     assumed += _always(app, settings)
     return Basis(
         settings=settings,
@@ -95,6 +97,12 @@ def basis(app: Running, speeds: Speeds, known: Known, given: Given) -> Basis:
         learned=tuple(learned),
         assumed=tuple(assumed),
     )
+
+
+def _kept(app: Running) -> str:
+    """By ordinal, as many tasks as its volume has state of."""
+    counts = ((ordinal, len(positions)) for ordinal, positions in sorted(app.kept.items()))
+    return ", ".join(f"pod {ordinal} {count} task{'' if count == 1 else 's'}" for ordinal, count in counts)
 
 
 def _release(app: Running, given: Given) -> tuple[str | None, Release]:
@@ -157,7 +165,8 @@ def _note_pauses(pauses: Pauses, learned: list[str], assumed: list[str]) -> None
 
 def _always(app: Running, settings: Settings) -> Iterator[str]:
     yield f"max.warmup.replicas {settings.warmups}, probing interval {settings.probing_seconds} s"
-    yield "no new records meanwhile, and no state on the volumes of pods that are added"
+    others = "other " if app.kept else ""
+    yield f"no new records meanwhile, and no state on the volumes of {others}pods that are added"
     if settings.is_triggered:
         yield "the operator triggers a rebalance when all learners have caught up"
     if any(row.is_tagged for row in app.rows):

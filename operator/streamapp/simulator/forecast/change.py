@@ -64,7 +64,12 @@ def plays(app: Running, to: int, settings: Settings, restore: float) -> list[Pla
     if to >= app.current:
         warm_in = WARM_SECONDS if settings.assignor == LEARNER else 0.0
         added = [
-            Instance(process=app.processes[ordinal], threads=settings.threads, warm_in=warm_in)
+            Instance(
+                process=app.processes[ordinal],
+                threads=settings.threads,
+                positions=app.kept.get(ordinal, {}),
+                warm_in=warm_in,
+            )
             for ordinal in range(app.current, to)
         ]
         return [play(app.world.joined_by(*added), _assignor(app, settings, ()), pace)]

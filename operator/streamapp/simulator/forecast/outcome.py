@@ -137,12 +137,8 @@ def _least(app: Running, to: int) -> int:
 
 
 def _copied(app: Running, copies: set[Copy]) -> float:
-    """What these copies read, from where their process is before the change."""
-    left = 0.0
-    for task, process in copies:
-        one = app.world.instances.get(process)
-        left += app.world.ends[task] - (0.0 if one is None else one.positions.get(task, 0.0))
-    return left
+    """What these copies read, from where their volume is before the change."""
+    return sum(app.world.ends[task] - app.position(process, task) for task, process in copies)
 
 
 def _steps(app: Running, played: Sequence[Play]) -> tuple[Step, ...]:

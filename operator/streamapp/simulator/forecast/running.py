@@ -8,6 +8,7 @@ from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.seeding import seeded_process_id
 from streamapp.core.status.processes import ProcessRow
 from streamapp.core.status.task_table import Role, TaskRow, TaskTable
+from streamapp.core.status.volumes import VolumeRow
 from streamapp.simulator.world import Instance, World
 
 UNKNOWN_RECORDS = 1_000_000
@@ -25,6 +26,8 @@ class Running:
     world: World
     processes: Mapping[int, ProcessId]
     """By ordinal; also of ordinals that are not there yet."""
+    kept: Mapping[int, Mapping[TaskId, float]]
+    """By ordinal of a pod that is not there, the records applied on its volume; missing where nothing is on record."""
     current: int
     """Replicas of the StatefulSet."""
     limit: int
@@ -38,6 +41,13 @@ class Running:
     bytes_per_record: float | None
     """Of state on a volume; None where agents do not report it."""
     rows: tuple[ProcessRow, ...]
+
+    def position(self, process: ProcessId, task: TaskId) -> float:
+        """The records of the task that are applied on the volume of a process, which may have no pod."""
+        one = self.world.instances.get(process)
+        if one is not None:
+            return one.positions.get(task, 0.0)
+        return next((self.kept[at].get(task, 0.0) for at in self.kept if self.processes[at] == process), 0.0)
 
     def ordinals(self) -> dict[ProcessId, int]:
         """The ordinal of each process."""
@@ -59,7 +69,8 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
     if unplaced:
         raise LayoutUnknownError(f"the pod of task {unplaced[0]} is not known")
     known = {int(row.ordinal): row for row in table.processes}
-    processes = _process_ids(known, max(current, to), app_uid)
+    volumes = {int(row.ordinal): row for row in table.volumes if row.ordinal >= current}
+    processes = _process_ids(known, volumes, max(current, to), app_uid)
     stateful = [row for row in table.rows if row.is_stateful]
     ends = {row.task: float(UNKNOWN_RECORDS if row.records is None else row.records) for row in stateful}
     by_pod = _rows_by_pod(table.rows)
@@ -74,6 +85,7 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
             instances={one.process: one for one in instances},
         ),
         processes=processes,
+        kept={ordinal: _positions(row.lags, ends) for ordinal, row in volumes.items()},
         current=current,
         limit=table.limit,
         unknown_sizes=sum(row.records is None for row in stateful),
@@ -84,12 +96,20 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
     )
 
 
-def _process_ids(known: Mapping[int, ProcessRow], count: int, app_uid: str) -> dict[int, ProcessId]:
+def _process_ids(
+    known: Mapping[int, ProcessRow], volumes: Mapping[int, VolumeRow], count: int, app_uid: str
+) -> dict[int, ProcessId]:
     """By ordinal, the process ID that is known, or that a new volume gets."""
+    told = {ordinal: row.process for ordinal, row in (*volumes.items(), *known.items())}
     return {
-        ordinal: known[ordinal].process if ordinal in known else seeded_process_id(app_uid, Ordinal(ordinal))
+        ordinal: told[ordinal] if ordinal in told else seeded_process_id(app_uid, Ordinal(ordinal))
         for ordinal in range(count)
     }
+
+
+def _positions(lags: Mapping[TaskId, float], ends: Mapping[TaskId, float]) -> dict[TaskId, float]:
+    """The records applied, of every stateful task with state."""
+    return {task: max(0.0, ends[task] - lag) for task, lag in lags.items() if task in ends}
 
 
 def _rows_by_pod(rows: Iterable[TaskRow]) -> dict[int, list[TaskRow]]:
@@ -130,7 +150,7 @@ def _instance(
         threads=1 if row is None else row.threads,
         actives=actives,
         standbys=frozenset(standbys) - actives,
-        positions={task: max(0.0, ends[task] - lag) for task, lag in lags.items()},
+        positions=_positions(lags, ends),
     )
 
 
