@@ -34,12 +34,12 @@ def test_a_hold_that_waits_records_nothing() -> None:
     assert not [step for step in decide(snapshot, POLICY).plan if isinstance(step, RecordState)]
 
 
-def without_pod_two(kept: KeptState | None, **app: timedelta | None) -> TaskTable:
+def without_pod_two(kept: KeptState | None, max_idle_time: timedelta | None = None) -> TaskTable:
     """Two pods, and the volume of a third."""
     snapshot = example.snapshot(pods=2, desired=2)
     volume = example.volume(2, kept=kept)
     workload: Workload = replace(snapshot.workload, volumes=(*snapshot.workload.volumes[:2], volume))
-    snapshot = replace(snapshot, workload=workload, app=replace(snapshot.app, **app))
+    snapshot = replace(snapshot, workload=workload, app=replace(snapshot.app, max_idle_time=max_idle_time))
     table = task_table(snapshot, POLICY)
     assert isinstance(table, TaskTable)
     return table

@@ -267,8 +267,8 @@ class Agent(ApiModel):
         default=tuple(AgentDefault), json_schema_extra={"x-kubernetes-list-type": "atomic"}
     )
     """Kafka Streams settings that get another default if the application does not set them. assignor: the task assignor
-    that makes copies on demand. heartbeat: 500 ms for the main consumer. leave: a leaving pod leaves the group at
-    once."""
+    that makes copies on demand. heartbeat: 500 ms for the main consumer; with exactly-once, fetches of the restore
+    consumer wait for 100 ms at most. leave: a leaving pod leaves the group at once."""
 
 
 class ScaleDown(ApiModel):

@@ -100,7 +100,8 @@ def _process_ids(
     known: Mapping[int, ProcessRow], volumes: Mapping[int, VolumeRow], count: int, app_uid: str
 ) -> dict[int, ProcessId]:
     """By ordinal, the process ID that is known, or that a new volume gets."""
-    told = {ordinal: row.process for ordinal, row in (*volumes.items(), *known.items())}
+    told = {ordinal: row.process for ordinal, row in volumes.items()}
+    told |= {ordinal: row.process for ordinal, row in known.items()}
     return {
         ordinal: told[ordinal] if ordinal in told else seeded_process_id(app_uid, Ordinal(ordinal))
         for ordinal in range(count)

@@ -83,6 +83,23 @@ class AgentIT {
     }
 
     @Test
+    void withExactlyOnceFetchesOfTheRestoreConsumerReturnSooner() throws IOException, InterruptedException {
+        AppJvm.Plan plan = AppJvm.Plan.withoutBroker(folder).defaults("heartbeat").settings("processing.guarantee=exactly_once_v2");
+        try (AppJvm app = new AppJvm(plan)) {
+            assertEquals(Map.of("heartbeat.interval.ms", "500", "restore.consumer.fetch.max.wait.ms", "100"), given(app.instance()));
+        }
+    }
+
+    @Test
+    void anExplicitWaitOfTheRestoreConsumerStays() throws IOException, InterruptedException {
+        AppJvm.Plan plan = AppJvm.Plan.withoutBroker(folder).defaults("heartbeat").settings(
+                "processing.guarantee=exactly_once_v2", "restore.consumer.fetch.max.wait.ms=250");
+        try (AppJvm app = new AppJvm(plan)) {
+            assertEquals(Map.of("heartbeat.interval.ms", "500"), given(app.instance()));
+        }
+    }
+
+    @Test
     void explicitSettingsWin() throws IOException, InterruptedException {
         AppJvm.Plan plan = AppJvm.Plan.withoutBroker(folder).defaults("assignor,heartbeat").settings(
                 "task.assignor.class=org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor", "consumer.heartbeat.interval.ms=1234");

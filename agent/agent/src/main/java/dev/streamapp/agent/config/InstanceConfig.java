@@ -44,6 +44,18 @@ public record InstanceConfig(String applicationId, JsonObject json, List<Limitat
         consumer.putAll(defaults.decide(values(kafka, config), consumer, session(kafka), loader).given());
     }
 
+    /** Adds defaults to the unset settings of a restore consumer. It changes Kafka's map in place. */
+    @SuppressWarnings("unchecked")
+    public static void completeRestore(Defaults defaults, Object config, Object consumerConfigs) throws ReflectiveOperationException {
+        AtomicBoolean asking = ASKING.get();
+        if (asking != null) {
+            asking.set(true);
+            return;
+        }
+        Map<String, Object> consumer = (Map<String, Object>) consumerConfigs;
+        consumer.putAll(defaults.decideRestore(values(new KafkaApi(KafkaApi.loaderOf(config, CONFIG)), config), consumer));
+    }
+
     public static InstanceConfig read(Defaults defaults, Object config) throws ReflectiveOperationException {
         ClassLoader loader = KafkaApi.loaderOf(config, CONFIG);
         KafkaApi kafka = new KafkaApi(loader);
@@ -70,7 +82,7 @@ public record InstanceConfig(String applicationId, JsonObject json, List<Limitat
         addNumber(json, "standbyReplicas", values.get("num.standby.replicas"));
         json.addProperty("isStatic", consumer.get("group.instance.id") != null);
         boolean leaveGiven = addLeaving(json, limitations, defaults, kafka, protocol);
-        json.add("defaultsGiven", given(decision, leaveGiven));
+        json.add("defaultsGiven", given(decision, restore(defaults, kafka, config, values), leaveGiven));
         Path directory = Path.of(String.valueOf(values.get("state.dir"))).toAbsolutePath();
         json.addProperty("stateDirectory", directory.toString());
         StateDirectory state = new StateDirectory(directory.resolve(application));
@@ -87,6 +99,20 @@ public record InstanceConfig(String applicationId, JsonObject json, List<Limitat
         try {
             return (Map<?, ?>) kafka.type(CONFIG).getMethod("getMainConsumerConfigs", String.class, String.class, int.class)
                     .invoke(config, application, "streamapp-agent", 1);
+        } finally {
+            ASKING.remove();
+        }
+    }
+
+    /** The new values of the restore consumer; none where the method of this release could not be advised. */
+    private static Map<String, Object> restore(Defaults defaults, KafkaApi kafka, Object config, Map<?, ?> values) throws ReflectiveOperationException {
+        AtomicBoolean advised = new AtomicBoolean();
+        ASKING.set(advised);
+        try {
+            Map<?, ?> consumer = (Map<?, ?>) kafka.type(CONFIG).getMethod("getRestoreConsumerConfigs", String.class).invoke(config, "streamapp-agent");
+            return advised.get() ? defaults.decideRestore(values, consumer) : Map.of();
+        } catch (NoSuchMethodException e) {
+            return Map.of();
         } finally {
             ASKING.remove();
         }
@@ -117,9 +143,10 @@ public record InstanceConfig(String applicationId, JsonObject json, List<Limitat
         return given;
     }
 
-    private static JsonArray given(Defaults.Decision decision, boolean leave) {
+    private static JsonArray given(Defaults.Decision decision, Map<String, Object> restore, boolean leave) {
         JsonArray given = new JsonArray();
         decision.given().forEach((name, value) -> given.add(entry(name, value.toString())));
+        restore.forEach((name, value) -> given.add(entry("restore.consumer." + name, value.toString())));
         if (leave) {
             given.add(entry("close.group.membership.operation", "LEAVE_GROUP while the process leaves"));
         }

@@ -47,6 +47,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                     InstanceConfig.complete(parts.defaults(), values[0], values[1]);
                     parts.pollWaits().configured(values[0], (Map<?, ?>) values[1]);
                 }
+                case "restoreConfigs" -> InstanceConfig.completeRestore(parts.defaults(), values[0], values[1]);
                 case "close" -> {
                     return parts.leaveOnClose().close(values[0], values[1]);
                 }

@@ -13,6 +13,7 @@ import dev.streamapp.agent.advice.ConsumerConfigsAdvice;
 import dev.streamapp.agent.advice.HeartbeatAdvice;
 import dev.streamapp.agent.advice.LoadClassAdvice;
 import dev.streamapp.agent.advice.PollAdvice;
+import dev.streamapp.agent.advice.RestoreConfigsAdvice;
 import dev.streamapp.agent.advice.TaskStateAdvice;
 import dev.streamapp.agent.runtime.WarningLog;
 import java.lang.instrument.ClassFileTransformer;
@@ -42,7 +43,7 @@ public final class KafkaTransformer implements ClassFileTransformer {
 
     private static final Map<String, List<String>> CLASSES = Map.of(
             "org/apache/kafka/streams/KafkaStreams", List.of("constructed", "closing", "closingWithin", "cleaningUp"),
-            "org/apache/kafka/streams/StreamsConfig", List.of("consumerConfigs"),
+            "org/apache/kafka/streams/StreamsConfig", List.of("consumerConfigs", "restoreConfigs"),
             "org/apache/kafka/common/utils/Utils", List.of("loadingClass"),
             "org/apache/kafka/clients/consumer/internals/StreamsGroupHeartbeatRequestManager", List.of("heartbeat"),
             "org/apache/kafka/streams/processor/internals/AbstractTask", List.of("taskState"),
@@ -81,6 +82,7 @@ public final class KafkaTransformer implements ClassFileTransformer {
             case "closingWithin" -> new Target(CloseWithTimeoutAdvice.class, named("close").and(takesArguments(Duration.class)));
             case "cleaningUp" -> new Target(CleanUpAdvice.class, named("cleanUp").and(takesArguments(0)));
             case "consumerConfigs" -> new Target(ConsumerConfigsAdvice.class, named("getMainConsumerConfigs").and(takesArguments(3)));
+            case "restoreConfigs" -> new Target(RestoreConfigsAdvice.class, named("getRestoreConsumerConfigs").and(takesArguments(1)));
             case "loadingClass" -> new Target(LoadClassAdvice.class, named("loadClass").and(takesArguments(String.class, Class.class)));
             case "heartbeat" -> new Target(HeartbeatAdvice.class, named("poll").and(takesArguments(long.class)));
             case "taskState" -> new Target(TaskStateAdvice.class, named("transitionTo").and(takesArguments(1)));

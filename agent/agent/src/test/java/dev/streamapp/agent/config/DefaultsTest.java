@@ -79,4 +79,27 @@ class DefaultsTest {
         assertEquals(List.of("assignor Failed", "heartbeat Failed"), limitations(ALL));
         assertEquals(serverOff, decide(ALL).limitations().get(0).why());
     }
+
+    private Map<String, Object> restore(Set<String> enabled) {
+        return new Defaults(enabled, new AssignorInstaller(null), () -> serverOff).decideRestore(config, consumer);
+    }
+
+    @Test
+    void onlyWithExactlyOnceTheRestoreConsumersFetchesReturnSooner() {
+        config.put("processing.guarantee", "at_least_once");
+        assertEquals(Map.of(), restore(ALL));
+        config.put("processing.guarantee", "exactly_once_v2");
+        assertEquals(Map.of("fetch.max.wait.ms", 100), restore(ALL));
+        assertEquals(Map.of(), restore(Set.of("assignor", "leave")));
+    }
+
+    @Test
+    void theRestoreConsumerKeepsTheUsersValueAndIsLeftAloneWithoutAServer() {
+        config.put("processing.guarantee", "exactly_once_v2");
+        consumer.put("fetch.max.wait.ms", "250");
+        assertEquals(Map.of(), restore(ALL));
+        consumer.clear();
+        serverOff = "no port is free";
+        assertEquals(Map.of(), restore(ALL));
+    }
 }
