@@ -79,19 +79,22 @@ def estimate_of(found: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found["scaleDown"].items() if name in ESTIMATE}
 
 
+RANGES = {
+    "a good score": (EtaAt(NOW + seconds(100)), GOOD, (NOW + seconds(50), NOW + seconds(210))),
+    "no score": (EtaAt(NOW + seconds(100)), None, (None, None)),
+    "a cover too low": (EtaAt(NOW + seconds(100)), GOOD.model_copy(update={"cover": 0.84}), (None, None)),
+    "a cover too high": (EtaAt(NOW + seconds(100)), GOOD.model_copy(update={"cover": 0.98}), (None, None)),
+    "no estimate": (NotKnown(), GOOD, (None, None)),
+    "never": (NeverAtThisSpeed(), GOOD, (None, None)),
+    "more than a year": (EtaAt(NOW + timedelta(days=200)), GOOD, (None, None)),
+    "in the past": (EtaAt(ago(100)), GOOD, (NOW, NOW)),
+}
+
+
 @pytest.mark.parametrize(
     ("estimate", "score", "expected"),
-    {
-        "a good score": (EtaAt(NOW + seconds(100)), GOOD, (NOW + seconds(50), NOW + seconds(210))),
-        "no score": (EtaAt(NOW + seconds(100)), None, (None, None)),
-        "a cover too low": (EtaAt(NOW + seconds(100)), GOOD.model_copy(update={"cover": 0.84}), (None, None)),
-        "a cover too high": (EtaAt(NOW + seconds(100)), GOOD.model_copy(update={"cover": 0.98}), (None, None)),
-        "no estimate": (NotKnown(), GOOD, (None, None)),
-        "never": (NeverAtThisSpeed(), GOOD, (None, None)),
-        "more than a year": (EtaAt(NOW + timedelta(days=200)), GOOD, (None, None)),
-        "in the past": (EtaAt(ago(100)), GOOD, (NOW, NOW)),
-    }.values(),
-    ids=str,
+    RANGES.values(),
+    ids=RANGES,
 )
 def test_a_range_has_an_estimate_and_a_good_score(
     estimate: Estimate, score: EtaScore | None, expected: tuple[datetime | None, datetime | None]
@@ -118,20 +121,23 @@ def test_with_one_measurement_the_estimate_is_by_learned_rates() -> None:
     }
 
 
+WITHOUT_LEARNED_RANGE = {
+    "a score that is not good": (LearnedEta(rates=RATES, score=BAD), SINGLE),
+    "no rate of this subtopology": (LearnedEta(rates={"7": 1000.0}, score=GOOD), SINGLE),
+    "a rate of zero": (LearnedEta(rates={"0": 0.0}, score=GOOD), SINGLE),
+    "more than a year": (LearnedEta(rates={"0": 1e-300}, score=GOOD), SINGLE),
+    "a range of more than a year": (
+        LearnedEta(rates={"0": 50_000 / (200 * 86_400)}, score=GOOD),
+        SINGLE,
+    ),
+    "a lag that grows": (LearnedEta(rates=RATES, score=GOOD), GROWING),
+}
+
+
 @pytest.mark.parametrize(
     ("learned", "snapshot"),
-    {
-        "a score that is not good": (LearnedEta(rates=RATES, score=BAD), SINGLE),
-        "no rate of this subtopology": (LearnedEta(rates={"7": 1000.0}, score=GOOD), SINGLE),
-        "a rate of zero": (LearnedEta(rates={"0": 0.0}, score=GOOD), SINGLE),
-        "more than a year": (LearnedEta(rates={"0": 1e-300}, score=GOOD), SINGLE),
-        "a range of more than a year": (
-            LearnedEta(rates={"0": 50_000 / (200 * 86_400)}, score=GOOD),
-            SINGLE,
-        ),
-        "a lag that grows": (LearnedEta(rates=RATES, score=GOOD), GROWING),
-    }.values(),
-    ids=str,
+    WITHOUT_LEARNED_RANGE.values(),
+    ids=WITHOUT_LEARNED_RANGE,
 )
 def test_a_learned_estimate_is_not_shown_without_a_good_score_or_against_what_is_measured(
     learned: LearnedEta, snapshot: Snapshot
