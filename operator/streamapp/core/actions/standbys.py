@@ -156,9 +156,8 @@ def _are_tasks_on_their_way(evidence: Evidence) -> bool:
 
 
 def _has_open_step(evidence: Evidence) -> bool:
-    statefulset = evidence.snapshot.workload.statefulset
-    record = None if statefulset is None else statefulset.record
-    return isinstance(record, HoldRecord) and record.step is not None
+    record = _record(evidence)
+    return record is not None and record.step is not None
 
 
 def _are_members_leaving(evidence: Evidence) -> bool:
@@ -201,9 +200,15 @@ def _room(evidence: Evidence, setting: StandbySetting) -> Room | RoomUnknown:
 
 
 def _on_record(evidence: Evidence) -> RaisedStandbys | None:
+    record = _record(evidence)
+    return None if record is None else record.standbys
+
+
+def _record(evidence: Evidence) -> HoldRecord | None:
+    """The hold record of the StatefulSet; None if there is none, or it cannot be read."""
     statefulset = evidence.snapshot.workload.statefulset
     record = None if statefulset is None else statefulset.record
-    return record.standbys if isinstance(record, HoldRecord) else None
+    return record if isinstance(record, HoldRecord) else None
 
 
 def _setting(evidence: Evidence) -> StandbySetting | None:
