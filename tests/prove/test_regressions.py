@@ -69,6 +69,10 @@ from tests.prove.story import Disturbance, Story
             "streams-demand-down-4-2 seed=1 write:37:wish:4", id="a raise took the standbys from a pod that was leaving"
         ),
         pytest.param("streams-threads-3-2 seed=1", id="a streams group was read twice within one heartbeat"),
+        pytest.param(
+            "streams-demand-down-4-2 seed=41000008 agent:8:crash-after second:23:template:6",
+            id="a rollout and a scale-down of a streams group waited for each other",
+        ),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

@@ -255,7 +255,7 @@ class Reason(Enum):
     RolloutInProgress = _earlier(
         "Some remaining pods do not have the newest template.",
         "If the rollout is paused or does not progress, finish it: no pod is removed while two templates run.",
-        consequence="They are restarted first.",
+        consequence="They are restarted first, unless the brokers would move tasks cold (`WouldMoveCold`).",
         gate="no_rollout_is_half_done",
         hold_ends="It continues when every remaining pod has the newest template.",
     )

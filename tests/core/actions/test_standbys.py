@@ -18,7 +18,7 @@ from streamapp.core.facts.agent_reports import AgentsSeen, AsideKind, AssignorIn
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupDescription, Member, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RaiseState
-from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, ScalingPolicy
+from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import UNSCHEDULABLE, Budget, NodeDrain
 from streamapp.core.reasons import Reason
@@ -326,3 +326,32 @@ def test_a_step_that_is_open_keeps_the_first_standby_while_a_second_one_is_not_t
     assert statefulset is not None
     workload = replace(case.workload, statefulset=replace(statefulset, record=record))
     assert written(decide(replace(case, workload=workload), POLICY)) == []
+
+
+EVEN = (
+    example.member(0, active=(0, 1), standby=(5,)),
+    example.member(1, active=(2, 3), standby=(0, 4)),
+    example.member(2, active=(4, 5), standby=(1, 2, 3)),
+)
+"""Whichever pod goes, each of its tasks goes to a pod with a copy. In `SPREAD` that holds for ordinal 2 alone."""
+
+
+@pytest.mark.parametrize(
+    ("members", "policy", "removed", "reason", "of_rollout"),
+    [
+        (EVEN, POLICY, [], Reason.RolloutInProgress, Reason.RestartCovered),
+        (SPREAD, POLICY, [2], Reason.Covered, Reason.Covered),
+        (CROWDED, POLICY, [], Reason.WouldMoveCold, Reason.WouldMoveCold),
+        (SPREAD, replace(POLICY, rollout=RolloutPolicy.PAUSED), [], Reason.RolloutInProgress, Reason.RolloutInProgress),
+    ],
+    ids=["the restart is covered", "the removal alone is covered", "neither is covered", "the rollout is paused"],
+)
+def test_a_scale_down_goes_before_a_rollout_only_if_the_restart_would_move_tasks_cold(
+    members: tuple[Member, ...], policy: ScalingPolicy, removed: list[int], reason: Reason, of_rollout: Reason
+) -> None:
+    two, seen = StandbySetting(2, is_set=True), replace(TWICE, state=RaiseState.SEEN)
+    half = {"pods": pods(3, p1=a_pod(1, revision="new"))}
+    decision = decide(a_case(members, two, seen, statefulset={"update_revision": "new"}, workload=half), policy)
+    removals = [step.to_replicas for step in decision.plan if isinstance(step, GrantReplicas)]
+    reconciling = [one.reason for one in decision.conditions if one.type == "Reconciling"]
+    assert (removals, decision.reason, reconciling) == (removed, reason, [of_rollout])

@@ -231,9 +231,10 @@ class PlayedApp:
         return going is not None
 
     def _outdated(self) -> tuple[int, ...]:
-        """The ordinals of pods of an old template."""
+        """The ordinals of pods of an old template that stay: a pod that is leaving is not restarted before it goes."""
         newest = revision(self.statefulset()) if self.statefulset()["metadata"] else ""
-        return tuple(_ordinal(pod) for pod in self.nodes.pods() if _revision(pod) != newest)
+        old = (_ordinal(pod) for pod in self.nodes.pods() if _revision(pod) != newest)
+        return tuple(ordinal for ordinal in old if ordinal < self.desired())
 
     # Where it comes to rest.
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
+from streamapp.core.actions.rollout import next_restart
 from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.floors import least_replicas
-from streamapp.core.evidence.learner_source import announced_pods, is_on_demand
+from streamapp.core.evidence.learner_source import announced_pods, is_on_demand, streams_group
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
 from streamapp.core.facts.group import GroupDescription
@@ -149,9 +150,9 @@ class _Held(OfEvidence):
     def outcome(self) -> BranchResult:
         if self.hold.gave_up_at is not None and not self._is_overridden:
             return _hold(Reason.GaveUp, "", self.hold)
-        candidate = self._next()
-        override = self._override(candidate)
-        verdict = self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
+        verdict = self._judged(self._next())
+        if isinstance(verdict, Refusal) and verdict.reason is Reason.RolloutInProgress and self._is_rollout_stuck():
+            verdict = self._judged(replace(self._next(), is_before_rollout=True))
         if isinstance(verdict, Refusal):
             return self._wait(or_waits_for_place(self.evidence, verdict))
         if self.is_new and not self.snapshot.app.dry_run:
@@ -159,6 +160,21 @@ class _Held(OfEvidence):
             # to write, and a removal that was prepared before and is sent late finds another version of the object.
             return self._wait(Refusal(Reason.HoldBegan))
         return self._step(verdict)
+
+    def _judged(self, candidate: RemovalCandidate) -> Approval | Refusal:
+        override = self._override(candidate)
+        return self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
+
+    def _is_rollout_stuck(self) -> bool:
+        """Tell whether the brokers would move tasks of the next pod to restart cold; with fewer pods they may not.
+
+        Nothing but another layout ends that, and the scale-down brings one. Brokers alone assign such a group, so two
+        templates do not make it unpredictable.
+        """
+        if streams_group(self.evidence) is None:
+            return False
+        found = next_restart(self.evidence, self.statefulset, self.hold.target)
+        return isinstance(found, Refusal) and found.reason is Reason.WouldMoveCold
 
     def _next(self) -> RemovalCandidate:
         """The pods that are judged in this pass."""

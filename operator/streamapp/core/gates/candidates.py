@@ -65,6 +65,8 @@ class RemovalCandidate:
     """Where a removal ends in the end: ordinals from here on are leaving, now or later."""
     drained_from: int = 0
     """Where pods are drained first: the lowest that is drained now; those between it and the target are later."""
+    is_before_rollout: bool = False
+    """Whether they go although pods that stay are outdated: the rollout cannot go on while they are there."""
 
     @property
     def lowest(self) -> Ordinal:

@@ -194,12 +194,15 @@ def retention_is_in_force(case: GateInput) -> Refusal | None:
 
 
 def no_rollout_is_half_done(case: GateInput) -> Refusal | None:
-    """All pods that stay have one template, and none of them is about to be restarted."""
+    """All pods that stay have one template, and none of them is about to be restarted.
+
+    Not asked where the rollout waits for the pods that would go: it and the scale-down would wait for each other.
+    """
     statefulset = case.statefulset()
     if isinstance(statefulset, Refusal):
         return statefulset
-    if case.candidate.kind is RemovalKind.RESTART:
-        return None  # The rollout itself is what is being judged.
+    if case.candidate.kind is RemovalKind.RESTART or case.candidate.is_before_rollout:
+        return None  # The rollout itself is what is being judged, or cannot go on.
     staying = [pod for pod in case.snapshot.workload.pods if pod.ordinal < case.candidate.target]
     outdated = [pod.ordinal for pod in staying if pod.revision != statefulset.update_revision]
     goes_on = case.policy.rollout is not RolloutPolicy.PAUSED or len(outdated) < len(staying)
