@@ -49,7 +49,7 @@ class Look:
     good: Mapping[TaskId, frozenset[tuple[int, str, float]]]
     """Where each task has a good copy: ordinal, container, and from when on the world said so."""
     held: Mapping[int, frozenset[TaskId]]
-    """What each ordinal was given."""
+    """What each ordinal was given, by the brokers' word."""
     members: frozenset[int]
     """Ordinals that are listed, dead or alive."""
     identities_hold: bool
@@ -130,7 +130,7 @@ class Judge:
         held: dict[int, frozenset[TaskId]] = {}
         for member in real:
             ordinal = member.run.ordinal if member.run else -1
-            held[ordinal] = held.get(ordinal, frozenset()) | member.active | member.standby
+            held[ordinal] = held.get(ordinal, frozenset()) | self._given(member)
         look = Look(
             at=self._now(),
             generation=truth.generation,
@@ -383,6 +383,10 @@ class Judge:
         """The members in own containers; a rival's can be in the group as well."""
         runs = self._nodes.truth.runs
         return [member for member in self._group.listed() if member.run is not None and member.run.id in runs]
+
+    def _given(self, member: Member) -> frozenset[TaskId]:
+        """What the brokers show of a member: here its process has it from the same moment on."""
+        return frozenset(member.active | member.standby)
 
     def _good_copies(self, task: TaskId) -> list[tuple[int, str, float]]:
         """Containers that run the task, or were caught up with it when they joined last and have it as standby.

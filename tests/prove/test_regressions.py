@@ -73,6 +73,10 @@ from tests.prove.story import Disturbance, Story
             "streams-demand-down-4-2 seed=41000008 agent:8:crash-after second:23:template:6",
             id="a rollout and a scale-down of a streams group waited for each other",
         ),
+        pytest.param(
+            "streams-demand-down-4-2 seed=41000004 told:47:wipe second:18:api-slow:3",
+            id="a settled streams group whose members take up their standbys a little later",
+        ),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

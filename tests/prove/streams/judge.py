@@ -94,6 +94,15 @@ class StreamsJudge(Judge):
             if APART_BY_AGENTS <= later.at - earlier.at <= LONGEST and earlier.held == later.held
         ]
 
+    def _given(self, member: Member) -> frozenset[TaskId]:
+        """What the coordinator has given it: its process takes that up at the answer to its heartbeat, a little later.
+
+        A group can be settled before that, where nobody had to give anything up. What the process really has by then is
+        asked of the copies.
+        """
+        held = self._streams.truth.placed[member.id].held
+        return held.active | held.standby
+
     def _good_copies(self, task: TaskId) -> list[tuple[int, str, float]]:
         shown = self._shown_containers()
         truth = self._streams.truth
