@@ -17,6 +17,7 @@ from tests.prove.group import Member
 from tests.prove.judge import APART, APART_BY_AGENTS, FRESH, Judge, Look, Seen
 from tests.prove.streams.broker_assignor import deal_by_broker
 from tests.prove.streams.coordinator import StreamsGroup
+from tests.prove.streams.setting_writes import Allowed, Meaning, Raised, Write, allowed_after
 from tests.prove.streams.truth import Share
 
 Json = dict[str, Any]
@@ -26,8 +27,6 @@ LONGEST = 125.0
 """Seconds between two readings that still belong together."""
 KNOWN_AFTER = 0.31
 """Seconds after which each broker knows a setting; a process that reads it then, and looks again, goes by it."""
-UNSEEN = 10.0
-"""Seconds in which another hand's value can be replaced by the next one before the operator reads it."""
 LATE = ("freeze", "timeout", "api-slow", "leader", "standby")
 """Faults by which a write, or a look, comes late."""
 LONGEST_FREEZE = 45.0
@@ -60,15 +59,9 @@ class StreamsJudge(Judge):
         self._streams.set_by_operator.append(self._set_by_operator)
         self._streams.assigned.append(self._assigned)
         self._departures: list[Departure] = []
-        self._by_user = self._streams.truth.setting
-        """What its users set last."""
-        self._accepted = {self._by_user}
-        """What may be set in the end; several values where another hand wrote what the operator takes for its own."""
-        self._accepted_before: set[int | None] = set()
-        """The same before another hand wrote last, with what that replaced unseen."""
-        self._by_operator: set[int | None] = set()
-        """What the operator wrote since the setting was last as its users have it."""
-        self._by_hand_at = float("-inf")
+        self._first_setting = self._streams.truth.setting
+        self._writes: list[Write] = []
+        """Of the setting, by operators and other hands."""
         self._read_at: dict[int, list[float]] = {}
         """When each process read the setting."""
         self._streams.read_by_operator.append(self._read_by_operator)
@@ -80,7 +73,7 @@ class StreamsJudge(Judge):
         """Remember the truth as it is now; ask of the setting during a pause."""
         super().looked(process)
         is_late = self._paused_at is not None and self._now() - self._paused_at > LATE_PAUSE
-        if is_late and not self._board.hits.total() and self._streams.truth.setting not in self._accepted:
+        if is_late and not self._board.hits.total() and not self._is_put_back():
             self.wrong(SETTING, f"{self._streams.truth.setting} standbys are left in a pause")
 
     def _fitting(self, looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
@@ -125,7 +118,7 @@ class StreamsJudge(Judge):
         known = [look for look in seen.looks if look.is_stable and seen.statefulset_at - look.at <= FRESH]
         is_known = any(look.generation == truth.generation for look in known)
         # The brokers assign by the new setting, and the operator judged by the one that it read.
-        if not is_known or self._by_hand_at + KNOWN_AFTER > max(look.at for look in known):
+        if not is_known or self._allowed.by_hand_at + KNOWN_AFTER > max(look.at for look in known):
             self.notes["overtaken"] += 1
             return
         members = [member for member in self._listed() if member.run is not None and member.run.ordinal in going]
@@ -205,42 +198,28 @@ class StreamsJudge(Judge):
 
     # The setting of the group.
 
+    @property
+    def _allowed(self) -> Allowed:
+        return allowed_after(self._first_setting, self._writes)
+
     def _set_by_hand(self, standbys: int | None) -> None:
         self.notes["set by another hand"] += 1
         self.visited.add(f"guarantee {SETTING}")
-        # What the operator wrote itself, or is about to write, it takes for its own, so its old value may come back.
-        record = self._raised()
-        is_ambiguous = standbys in self._by_operator or (record is not None and standbys == record["to"])
-        unseen = self._accepted_before if self._now() - self._by_hand_at < UNSEEN else set()
-        self._accepted_before = self._accepted | unseen
-        self._accepted = {standbys, *(self._accepted_before if is_ambiguous else ())}
-        self._by_user, self._by_hand_at = standbys, self._now()
+        self._writes.append(Write(self._now(), standbys, self._raised()))
         self._departures.clear()
 
     def _set_by_operator(self, process: Process, standbys: int | None) -> None:
         self.visited.add(f"guarantee {SETTING}")
-        current, record = self._streams.truth.setting, self._raised()
-        if self._is_the_hands_own(record, standbys) and self._is_hand_unseen(process):
-            self.notes["overtaken"] += 1
-            self._accepted.add(None if record is None else record.get("before"))
-            self._by_operator.add(standbys)
-            return
-        if standbys in self._accepted:
-            self.notes["standbys put back"] += 1
-            self._by_operator.clear()
-            return
-        self.notes["standbys raised"] += 1
-        is_known = record is not None and record.get("before") in self._accepted
-        if not is_known and not self._is_hand_unseen(process):
+        record, is_late = self._raised(), self._is_hand_unseen(process)
+        write = Write(self._now(), standbys, record, is_by_operator=True, is_late=is_late)
+        meaning = self._allowed.meaning(write)
+        self._writes.append(write)
+        self.notes["standbys put back"] += meaning is Meaning.PUT_BACK
+        self.notes["standbys raised"] += meaning in {Meaning.RAISE, Meaning.LATE_RAISE}
+        self.notes["overtaken"] += meaning in {Meaning.HANDS_OWN, Meaning.LATE_RAISE}
+        if meaning is Meaning.WRONG:
+            current = self._streams.truth.setting
             self.wrong(SETTING, f"process {process.number} sets {standbys} standbys for {current}, on record: {record}")
-        elif not is_known:
-            self.notes["overtaken"] += 1
-            self._accepted |= {standbys if record is None else record.get("before")}
-        self._by_operator.add(standbys)
-
-    def _is_the_hands_own(self, record: Json | None, standbys: int | None) -> bool:
-        """Whether a raise writes what another hand has just set: nothing tells the two from each other."""
-        return record is not None and standbys in self._accepted and record["to"] == standbys
 
     def _read_by_operator(self, process: Process) -> None:
         self._read_at.setdefault(process.number, []).append(self._now())
@@ -249,18 +228,19 @@ class StreamsJudge(Judge):
         """Whether another hand wrote after the last chance to see it; a process that froze saw nothing."""
         looks = self._of(process).looks
         last = looks[-1].at if looks else float("-inf")
-        is_known = any(self._by_hand_at + KNOWN_AFTER < at < last for at in self._read_at.get(process.number, ()))
+        by_hand_at = self._allowed.by_hand_at
+        is_known = any(by_hand_at + KNOWN_AFTER < at < last for at in self._read_at.get(process.number, ()))
         is_late = any(what.startswith(LATE) for what in self._board.hits)
-        if is_known and not (is_late and self._now() - self._by_hand_at <= LONGEST_FREEZE):
+        if is_known and not (is_late and self._now() - by_hand_at <= LONGEST_FREEZE):
             return False
-        return self._by_hand_at > 0
+        return by_hand_at > 0
 
-    def _raised(self) -> Json | None:
+    def _raised(self) -> Raised | None:
         """What the hold record says of the setting."""
         live = self._store.get("statefulsets", *self._place)
         text = "{}" if live is None else live["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}")
         found: Json | None = json.loads(text).get("standbys")
-        return found
+        return None if found is None else Raised(found.get("before"), found["to"])
 
     def _own_changed(self, plural: str, body: Json, before: Json | None) -> None:
         super()._own_changed(plural, body, before)
@@ -277,7 +257,7 @@ class StreamsJudge(Judge):
         return self._is_put_back() or bool(self._board.hits.total())
 
     def _is_put_back(self) -> bool:
-        return self._streams.truth.setting in self._accepted
+        return self._streams.truth.setting in self._allowed.accepted
 
 
 def _is_cold(condition: Json) -> bool:
