@@ -1,12 +1,18 @@
 """How long a lower wish must last before anything is prepared for it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from streamapp.core.decide import decide
 from streamapp.core.facts.snapshot import DesiredReplicas
-from tests.builders import NOW, POLICY, a_snapshot, a_wish, told
+from tests.builders import NOW, POLICY, a_snapshot, a_wish, ago, told
+
+
+def dated(replicas: int, written: float, *seen: tuple[float, int]) -> DesiredReplicas:
+    """A wish with its history, and how many seconds ago the field was written."""
+    return replace(a_wish(replicas, *seen), unchanged_since=ago(written))
 
 
 @pytest.mark.parametrize(
@@ -17,6 +23,11 @@ from tests.builders import NOW, POLICY, a_snapshot, a_wish, told
         pytest.param(a_wish(2, (29, 2)), ("Hold", "Stabilizing"), id="memory does not reach back"),
         pytest.param(a_wish(2), ("Hold", "Stabilizing"), id="no memory at all"),
         pytest.param(a_wish(2, (600, 2), (20, 3), (10, 2)), ("Hold", "Stabilizing"), id="it rose in between"),
+        pytest.param(dated(2, 30, (5, 2)), ("Step", "Covered"), id="written before the memory began"),
+        pytest.param(dated(2, 30), ("Step", "Covered"), id="no memory, but a date"),
+        pytest.param(dated(2, 29, (5, 2)), ("Hold", "Stabilizing"), id="written a second too late"),
+        pytest.param(dated(2, -5, (5, 2)), ("Hold", "Stabilizing"), id="the API server's clock is ahead"),
+        pytest.param(dated(2, 600, (20, 3), (10, 2)), ("Hold", "Stabilizing"), id="memory contradicts the date"),
     ],
 )
 def test_a_wish_must_have_been_lower_for_the_whole_window(desired: object, verdict: tuple[str, str]) -> None:
@@ -30,6 +41,7 @@ def test_a_wish_must_have_been_lower_for_the_whole_window(desired: object, verdi
         pytest.param(a_wish(2, (29, 2)), 1, id="as far back as is known"),
         pytest.param(a_wish(1, (600, 2), (20, 3), (10, 2), (5, 1)), 20, id="since it fell for the last time"),
         pytest.param(a_wish(2), None, id="nothing is known"),
+        pytest.param(dated(2, 20, (5, 2)), 10, id="since it was written"),
     ],
 )
 def test_how_long_it_must_last_is_a_time_of_day(desired: DesiredReplicas, until: int | None) -> None:

@@ -55,6 +55,7 @@ def app_of(
     found: StreamApp | InvalidStreamApp,
     *,
     history: Iterable[DesiredSample],
+    unchanged_since: datetime | None = None,
     conflicting: Iterable[ConflictingStreamApp] = (),
 ) -> App:
     """The resource, as far as a decision needs it.
@@ -62,6 +63,7 @@ def app_of(
     Args:
         found: What `reading.parse` made of it. An invalid one is stalled with its faults and keeps its pods.
         history: What this process saw `spec.replicas` be before.
+        unchanged_since: When `spec.replicas` was last written; None if that is not known.
         conflicting: Other StreamApps with the same application ID on the same Kafka cluster.
     """
     metadata = found.metadata
@@ -70,7 +72,7 @@ def app_of(
         uid=metadata.uid,
         generation=metadata.generation,
         created_at=metadata.creation_timestamp,
-        desired=DesiredReplicas(replicas=found.replicas, history=tuple(history)),
+        desired=DesiredReplicas(replicas=found.replicas, history=tuple(history), unchanged_since=unchanged_since),
         paused=valid is not None and valid.paused,
         dry_run=valid is not None and valid.dry_run,
         deleting=metadata.deletion_timestamp is not None,

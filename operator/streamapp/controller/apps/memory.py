@@ -110,6 +110,8 @@ class Memory:
     uid: str
     """Of the StreamApp; another UID under the same name is another application."""
     desired_samples: list[DesiredSample] = field(default_factory=list)
+    desired_unchanged_since: datetime | None = None
+    """When `spec.replicas` was last written, as the StreamApp says that was read last."""
     readings: tuple[GroupReading, ...] = ()
     group_read_at: datetime | None = None
     """When the group was last read successfully."""

@@ -177,6 +177,7 @@ class Gatherer:
         streamapp = parse(resource)
         application = self._applications.get(key, streamapp.metadata.uid)
         application.memory.record_desired(streamapp.replicas, read_at)
+        application.memory.desired_unchanged_since = from_json.replicas_written_at(resource)
         facts = ReplicaFacts(
             key=key,
             resource=resource,
@@ -271,7 +272,12 @@ class Gatherer:
     def _app(self, key: Key, streamapp: StreamApp | InvalidStreamApp, application: Application) -> App:
         memory = application.memory
         conflicting = self._applications.conflicting(key, streamapp) if isinstance(streamapp, StreamApp) else ()
-        app = app_of(streamapp, history=memory.desired_samples, conflicting=conflicting)
+        app = app_of(
+            streamapp,
+            history=memory.desired_samples,
+            unchanged_since=memory.desired_unchanged_since,
+            conflicting=conflicting,
+        )
         app = replace(
             app,
             unlisted_namespaces=self._applications.unlisted_namespaces(),

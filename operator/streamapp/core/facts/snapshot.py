@@ -1,8 +1,8 @@
 """All facts that one decision may use, gathered in one pass; time enters here and nowhere else.
 
 Made by the controller's gatherer, consumed by `decide.decide`. What comes from memory can be missing after a restart:
-the history of desired replicas, older readings, observed members, triggered rebalances. It is empty then, and what
-needs it waits.
+the history of desired replicas (but for the date of the last write), older readings, observed members, triggered
+rebalances. It is empty then, and what needs it waits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,29 +36,37 @@ class DesiredReplicas:
 
     replicas: int
     history: tuple[DesiredSample, ...]
+    unchanged_since: datetime | None = None
+    """When the field was last written, by the API server's clock, which a process that took over can read; None: it
+    is not known."""
 
     def __post_init__(self) -> None:
         """Sort by time."""
         object.__setattr__(self, "history", tuple(sorted(self.history, key=lambda seen: (seen.at, seen.replicas))))
 
     def highest_within(self, window: timedelta, now: datetime) -> int | None:
-        """The highest desired replicas during the window; None while the memory does not reach back so far."""
+        """The highest desired replicas during the window; None if neither memory nor the field's date goes so far back.
+
+        What this process saw itself counts beside the date, whose clock is another machine's.
+        """
         opening = now - window
-        known = [seen for seen in self.history if seen.at <= opening]
-        if not known:
+        known = [seen.replicas for seen in self.history if seen.at <= opening][-1:]
+        if not known and (self.unchanged_since is None or self.unchanged_since > opening):
             return None
         later = [seen.replicas for seen in self.history if opening < seen.at <= now]
-        return max([self.replicas, known[-1].replicas, *later])
+        return max([self.replicas, *known, *later])
 
     def lower_since(self, granted: int) -> datetime | None:
-        """When desired replicas fell below current replicas, as far back as the memory reaches; None without memory."""
+        """When desired replicas fell below current replicas, as far back as is known; None if nothing is known."""
         since: datetime | None = None
         for seen in self.history:
             if seen.replicas >= granted:
                 since = None
             elif since is None:
                 since = seen.at
-        return since
+        if since is None or self.unchanged_since is None:
+            return since
+        return min(since, self.unchanged_since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

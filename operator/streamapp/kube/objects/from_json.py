@@ -43,6 +43,17 @@ def time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
+def replicas_written_at(app: Json) -> datetime | None:
+    """When `spec.replicas` got its value, or later, by the API server's clock; None if that is not known.
+
+    The API server dates each manager's fields anew when that manager changes one of them, also through `scale`. So of
+    the managers that own the field the latest date counts: a rewrite of other fields makes it later, never earlier.
+    """
+    entries = app["metadata"].get("managedFields") or ()
+    dates = [one.get("time") for one in entries if "f:replicas" in ((one.get("fieldsV1") or {}).get("f:spec") or {})]
+    return max(map(time, dates)) if dates and all(dates) else None
+
+
 def statefulset(live: Json, *, is_ours: bool, template_is_written: bool, drift: str = "") -> StatefulSet:
     """Give the StatefulSet, with the results of a comparison with the StreamApp."""
     metadata, status = live["metadata"], live.get("status", {})
