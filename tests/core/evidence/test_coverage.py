@@ -158,6 +158,41 @@ def test_one_end_that_is_missing_makes_its_task_unknown() -> None:
     assert (told(decision), [str(one.task) for one in decision.waiting_for]) == (("Hold", "LagUnknown"), ["0_4"])
 
 
+def test_a_copy_beyond_the_end_leaves_the_other_copies_of_its_task_unknown_too() -> None:
+    members = (
+        example.member(0, active=(0, 1), standby=(4, 5)),
+        example.member(1, active=(2, 3), standby=(5,), lag=-1),
+        example.member(2, active=(4, 5), standby=(0, 1, 2, 3)),
+    )
+    decision = decide(a_snapshot(members=members), POLICY)
+    assert (told(decision), decision.detail) == (
+        ("Hold", "LagUnknown"),
+        "1 task waits; 0_5 on ordinal 0: the copy on ordinal 1 lies beyond the end",
+    )
+
+
+def test_a_changelog_that_ends_earlier_than_before_was_made_anew_and_measures_nothing() -> None:
+    def ends_at(reading: GroupReading, end: int) -> GroupReading:
+        assert reading.rebalance is not None
+        partitions = {
+            partition: replace(known, end=end if partition.partition == 5 else known.end)
+            for partition, known in example.ends(NOW).partitions.items()
+        }
+        ends = replace(example.ends(NOW), partitions=partitions)
+        return replace(reading, rebalance=replace(reading.rebalance, ends=ends))
+
+    newest, before = example.two_readings(three())
+    grown = (ends_at(newest, example.END + 10), ends_at(before, example.END))
+    assert told(decide(a_snapshot(readings=grown), POLICY)) == ("Step", "Covered")
+    # The log that was made anew has grown nearly as far as the old one was at the look before.
+    anew = (ends_at(newest, example.END + 10), ends_at(before, example.END + 20))
+    decision = decide(a_snapshot(readings=anew), POLICY)
+    assert (told(decision), decision.detail) == (
+        ("Hold", "LagUnknown"),
+        "1 task waits; 0_5 on ordinal 0: the end of its changelog fell since the look before: its topic was made anew",
+    )
+
+
 def _with_tails(lag: int, data_end: int | Unknown) -> Snapshot:
     def seen(reading: GroupReading) -> GroupReading:
         assert reading.rebalance is not None

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.lag import (
+    BeyondEnd,
     EndOffsets,
     Measured,
     PartitionEnd,
@@ -23,6 +24,7 @@ from tests.builders import NOW
 
 A, B = TopicPartition("app-a-changelog", 3), TopicPartition("app-b-changelog", 3)
 SOURCE = TopicPartition("orders", 3)
+CAUSE = "its topic was made anew, or the topology leaves out a changelog"
 TWO_STORES = TaskFacts(id=TaskId(0, 3), stateful=True, changelogs=(A, B), source_partitions=(SOURCE,))
 ONE_STORE = TaskFacts(id=TaskId(0, 3), stateful=True, changelogs=(A,), source_partitions=(SOURCE,))
 FROM_SOURCE = TaskFacts(id=TaskId(0, 3), stateful=True, changelogs=(SOURCE,), source_partitions=(SOURCE,))
@@ -51,7 +53,9 @@ def test_the_worked_example_of_the_design() -> None:
         pytest.param(0, {"a": end(100, start=100)}, Measured(0), id="an expired partition has nothing to be read"),
         pytest.param(0, {"a": end(100, start=70)}, Measured(30), id="no more than what exists"),
         pytest.param(95, {"a": end(100, start=70)}, Measured(5), id="the smaller of both bounds, from the position"),
-        pytest.param(101, {"a": end(100)}, Unknown("position 101 lies beyond the end 100"), id="beyond the end"),
+        pytest.param(
+            101, {"a": end(100)}, BeyondEnd(f"position 101 lies beyond the end 100: {CAUSE}"), id="beyond the end"
+        ),
         pytest.param(80, {"a": end(100, data_end=90)}, Measured(10), id="markers behind the last record do not count"),
         pytest.param(95, {"a": end(100, data_end=90)}, Measured(0), id="a position among the markers is caught up"),
         pytest.param(80, {"a": end(100, data_end=Unknown("?"))}, Measured(20), id="an unknown tail counts whole"),
@@ -169,7 +173,7 @@ def test_known_positions_are_measured_changelog_by_changelog() -> None:
 
 
 def test_one_changelog_that_is_ahead_does_not_make_up_for_another_that_is_behind() -> None:
-    assert copy_lag(TWO_STORES, {A: 1_001, B: 0}, ends(a=end(1_000), b=end(50))) == Unknown(
-        "position 1001 lies beyond the end 1000"
+    assert copy_lag(TWO_STORES, {A: 1_001, B: 0}, ends(a=end(1_000), b=end(50))) == BeyondEnd(
+        f"position 1001 lies beyond the end 1000: {CAUSE}"
     )
     assert isinstance(copy_lag(TWO_STORES, {A: 1, B: 1}, ends(a=end(1_000))), Unknown)

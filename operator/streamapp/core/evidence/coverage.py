@@ -21,12 +21,14 @@ from streamapp.core.facts.agent_reports import TaskState
 from streamapp.core.facts.group import Applied, NoOffsets, ObservedRebalance, OffsetSum
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import (
+    BeyondEnd,
     EndOffsets,
     Measured,
     RunningActive,
     TaskLag,
     Unknown,
     copy_lag,
+    is_made_anew,
     lag_to,
     records_left,
     restore_size,
@@ -87,7 +89,7 @@ class CopyMap:
     Attributes:
         task_set: The tasks there are.
         since: From when the positions are, and the ends that were read after them.
-        earlier: The same of the reading before, to derive the input rate.
+        earlier: The same of the reading before, to derive the input rate and to see whether a log was made anew.
     """
 
     def __init__(self, task_set: TaskSet, since: ReadSince, earlier: ReadSince | None) -> None:
@@ -122,8 +124,34 @@ class CopyMap:
     def copies(self, task: TaskFacts) -> tuple[Copy, ...]:
         """Every copy of a task that counts, running or standby, the nearest first; unknown ones come last."""
         running = (Copy(ordinal, RunningActive()) for ordinal in self._running_on.get(task.id, ()))
-        standbys = (Copy(holder[0], self._lag(task, holder)) for holder in self._standby_on.get(task.id, ()))
-        return tuple(sorted((*running, *standbys), key=_nearness))
+        return tuple(sorted((*running, *self._standby_copies(task)), key=_nearness))
+
+    def _standby_copies(self, task: TaskFacts) -> tuple[Copy, ...]:
+        """Every standby; where positions and ends are not of the same logs, none is at a known distance."""
+        copies = tuple(Copy(holder[0], self._lag(task, holder)) for holder in self._standby_on.get(task.id, ()))
+        doubt = self._contradiction(task, copies)
+        if not doubt:
+            return copies
+        return tuple(copy if isinstance(copy.lag, Unknown) else Copy(copy.ordinal, Unknown(doubt)) for copy in copies)
+
+    def _contradiction(self, task: TaskFacts, standbys: tuple[Copy, ...]) -> str:
+        """Why a task's positions and ends are not of the same logs; empty if nothing says so.
+
+        A log that was made anew grows past the positions of the old one, and a sum of positions that has a changelog
+        too many can come near a sum of ends by chance: then a copy looks caught up that is not.
+        """
+        if self.earlier is not None and is_made_anew(task, self.earlier.ends, self.ends):
+            return "the end of its changelog fell since the look before: its topic was made anew"
+        known = (*standbys, *self.restores(task))
+        beyond = next((copy.ordinal for copy in known if isinstance(copy.lag, BeyondEnd)), None)
+        return "" if beyond is None else f"the copy on ordinal {beyond} lies beyond the end"
+
+    def _made_anew(self) -> set[TaskId]:
+        """The tasks of which a changelog ends earlier than at the reading before."""
+        if self.earlier is None or self.earlier.ends is self.ends:
+            return set()
+        before = self.earlier.ends
+        return {task.id for task in self.task_set.stateful if is_made_anew(task, before, self.ends)}
 
     def restores(self, task: TaskFacts) -> tuple[Copy, ...]:
         """Where a task is assigned as active, but not known to run."""
@@ -207,7 +235,7 @@ class CopyMap:
     def _lagging_standbys(self, limit: int) -> tuple[int, frozenset[TaskId]]:
         """How many standbys are caught up; the tasks with one that is not, or of unknown lag."""
         if limit not in self._lagging_by_limit:
-            count, lagging = 0, set[TaskId]()
+            count, lagging = 0, self._made_anew()
             for tasks, holder in self._standbys:
                 stateful = tasks & self.task_set.stateful_ids
                 behind = self._lagging_of(stateful, holder, limit)

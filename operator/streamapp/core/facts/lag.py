@@ -32,6 +32,11 @@ class Unknown:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class BeyondEnd(Unknown):
+    """The position lies beyond the end: they are not of the same logs, so no position of this task can be believed."""
+
+
 TaskLag = Measured | RunningActive | Unknown
 
 
@@ -135,7 +140,7 @@ def lag_to(target: TaskTarget | Unknown, position: int) -> Measured | Unknown:
     if isinstance(target, Unknown):
         return target
     left = target.records_left(position)
-    return Unknown(f"position {position} lies beyond the end {target.last}") if left is None else Measured(left)
+    return _beyond(position, target.last) if left is None else Measured(left)
 
 
 def records_left(end: PartitionEnd | None, position: int) -> int | None:
@@ -164,7 +169,7 @@ def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: End
             return _unread(partition, ends)
         (offset, last_offset, log_start), position = target, positions[partition]
         if position > last_offset:
-            return Unknown(f"position {position} lies beyond the end {last_offset}")
+            return _beyond(position, last_offset)
         left += min(max(0, offset - position), max(0, offset - log_start))
     return Measured(left)
 
@@ -185,6 +190,20 @@ def tail_doubt(task: TaskFacts, ends: EndOffsets) -> Unknown | None:
     """Why a look at the tails of the task's changelogs did not tell what is to be applied; None: nobody doubts it."""
     known = (ends.partitions.get(partition) for partition in task.changelogs)
     return next((end.data_end for end in known if end is not None and isinstance(end.data_end, Unknown)), None)
+
+
+def is_made_anew(task: TaskFacts, before: EndOffsets, now: EndOffsets) -> bool:
+    """Whether the end of one of the task's changelogs fell: its topic was made anew, or its log was cut off."""
+    for partition in task.changelogs:
+        earlier, later = before.partitions.get(partition), now.partitions.get(partition)
+        if earlier is not None and later is not None and later.end < earlier.end:
+            return True
+    return False
+
+
+def _beyond(position: int, end: int) -> BeyondEnd:
+    cause = "its topic was made anew, or the topology leaves out a changelog"
+    return BeyondEnd(f"position {position} lies beyond the end {end}: {cause}")
 
 
 def _target(task: TaskFacts, partition: TopicPartition, ends: EndOffsets) -> tuple[int, int, int] | None:
