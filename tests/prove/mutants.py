@@ -408,10 +408,7 @@ MUTANTS = (
     Mutant(
         "who runs where is remembered from watches, and an eviction is judged once",
         _placed_by_watches,
-        "kill-behind",
-        ("restart in place",),
-        "write",
-        survives="nobody is put out who was not seen ten seconds before the end of his container",
+        "kill-behind-a-fast-clock",
     ),
     Mutant(
         "the record is not rewritten at a take-over",

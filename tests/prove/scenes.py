@@ -117,6 +117,7 @@ SCENES = {
             "down-up-down-far-behind", 3, _at((4, "wish", 2), (50, "wish", 3), (90, "wish", 2)), behind=50.0, share=0.2
         ),
         Scene("kill-behind", 3, _at((4, "wish", 2), (13, "kill", 0)), behind=30.0, share=0.3),
+        Scene("kill-behind-a-fast-clock", 3, _at((2, "skew", 60), (14, "kill", 1)), behind=30.0, share=0.001),
         Scene("rollout-behind", 2, _at((4, "template", 2)), behind=30.0, share=0.2),
         Scene("pause-behind", 3, _at((4, "wish", 2), (10, "pause", 15)), behind=30.0, share=0.2),
         Scene("two-replicas", 4, _at((10, "wish", 3)), operators=2, apart=60.0),
