@@ -88,7 +88,7 @@ def test_a_restart_that_had_to_wait_for_its_turn_is_not_sent_on_an_old_judgement
                 raise ConflictError("judgement", "it is too old", "it is judged anew")
 
             with pytest.raises(ConflictError, match="too old"):
-                await pods.restart(bench.client, live, live["metadata"]["uid"], too_old)
+                await pods.restart(bench.client, live, too_old)
             assert asked == ["last"]
             assert bench.server.get("pods", NAMESPACE, "counter-2") == live
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from structlog.typing import EventDict
 
 from streamapp.controller.leader.election import DRIFT, LeaseTiming
-from streamapp.kube.client.errors import NotFoundError, RefusedError
+from streamapp.controller.leader.leadership import NotLeadingError
+from streamapp.kube.client.errors import ConflictError, NotFoundError, RefusedError
 from tests.controller.leader.candidates import TIMING, Election
 from tests.prove.virtual_time import VirtualLoop, run
 
@@ -332,6 +333,60 @@ def test_asking_the_api_server_shows_a_term_that_is_over_before_the_clock_does()
         with pytest.raises(Exception, match="it is gone"):
             await first.elector.confirm()
         assert (first.losses, first.believes()) == (1, False)
+
+    play(story)
+
+
+@pytest.mark.guarantee(2)
+def test_a_lease_that_still_names_it_confirms_no_term_that_is_over_by_the_clock() -> None:
+    async def story(election: Election) -> None:
+        first = election.add()
+        await election.until(first.believes, 5)
+        first.task.cancel()  # nothing renews it
+        await asyncio.sleep(TIMING.renew + 1)
+        assert election.lease()["holderIdentity"] == first.name
+        with pytest.raises(NotLeadingError, match="not renewed for 10 s"):
+            await first.elector.confirm()
+
+    play(story)
+
+
+@pytest.mark.guarantee(2)
+def test_a_lease_that_another_takes_while_an_answer_is_lost_ends_the_leader_at_its_next_renewal() -> None:
+    async def story(election: Election) -> None:
+        first = election.add()
+        await election.until(first.believes, 5)
+        first.weather.lost_answers = 1
+        await election.until(lambda: not first.weather.lost_answers, 5)
+        election.name("a person")
+        # The deadline of the request and a pause; by its clock alone the term would go on for eight seconds.
+        assert await election.until(lambda: first.losses, 12) < TIMING.request + TIMING.retry + 0.5
+
+    play(story)
+
+
+def test_what_was_never_held_is_not_written() -> None:
+    async def story(election: Election) -> None:
+        one = election.add()
+        with pytest.raises(ConflictError, match="it was never held"):
+            await one.elector._write_own()
+
+    play(story)
+
+
+def test_a_term_that_is_over_is_not_renewed_any_more() -> None:
+    async def story(election: Election) -> None:
+        async def renew() -> None:
+            raise AssertionError("it was renewed")
+
+        first = election.add()
+        await election.until(first.believes, 5)
+        first.task.cancel()
+        await asyncio.sleep(TIMING.renew + 1)
+        first.elector.renew = renew  # type: ignore[method-assign]
+        with pytest.raises(NotLeadingError):
+            await first.elector.keep()
+        assert first.losses == 1
 
     play(story)
 

@@ -10,7 +10,7 @@ import pytest
 from kubernetes.aio.client.configuration import Configuration
 
 from streamapp.controller.leader.election import Elector, LeaseTiming
-from streamapp.controller.leader.leadership import NotLeadingError
+from streamapp.controller.leader.leadership import Alone, NotLeadingError
 from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import LEASES, Key
@@ -95,3 +95,25 @@ def test_what_is_raised_there_is_raised_here() -> None:
 
     with pytest.raises(NotLeadingError, match="it is over"):
         asyncio.run(ask())
+
+
+class Over(Alone):
+    """Another replica leads."""
+
+    def leads(self) -> bool:
+        return False
+
+    def check(self) -> None:
+        raise NotLeadingError("Lease", "it is over", "stand by")
+
+
+@pytest.mark.guarantee(2)
+def test_a_term_that_is_over_there_is_over_here() -> None:
+    async def ask() -> None:
+        async with ThreadLoop.running("one") as own:
+            remote = RemoteLeadership(Over(), own)
+            assert not remote.leads()
+            with pytest.raises(NotLeadingError, match="it is over"):
+                remote.check()
+
+    asyncio.run(ask())

@@ -109,7 +109,7 @@ def test_a_raise_is_made_while_brokers_hang_and_they_are_asked_nothing_else_mean
         assert await bench.make_pass()
         assert (bench.granted(), outcomes) == (6, [])
         with pytest.raises(ConflictError, match="has not ended"):
-            await ask(bench)
+            await asyncio.wait_for(ask(bench), PATIENCE)
         application = bench.applications.find(KEY)
         assert application is not None
         assert application.request is not None

@@ -10,6 +10,7 @@ import pytest
 
 from streamapp.controller.apps.apps import Applications
 from streamapp.controller.apps.memory import Memory
+from streamapp.controller.leader.leadership import ALONE, Alone, Leadership, NotLeadingError
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.controller.reconcile.apply import Applier
@@ -56,11 +57,11 @@ def remembering(raised: RaisedStandbys | None) -> Memory:
     return memory
 
 
-def ended(group: Group, raised: RaisedStandbys | None) -> list[int | None]:
+def ended(group: Group, raised: RaisedStandbys | None, leadership: Leadership = ALONE) -> list[int | None]:
     """End an application whose last record had that raise; give what was written to the brokers."""
     application: Any = SimpleNamespace(memory=remembering(raised), watch=SimpleNamespace(group=group))
     nothing: Any = None
-    applier = Applier(nothing, nothing, Metrics())
+    applier = Applier(nothing, nothing, Metrics(), leadership=leadership)
     asyncio.run(applier.leave_group_as_it_was(Key("shop", "counter"), application))
     return group.written
 
@@ -69,6 +70,21 @@ def ended(group: Group, raised: RaisedStandbys | None) -> list[int | None]:
 def test_what_the_operator_set_is_put_back() -> None:
     assert ended(Group(StandbySetting(1, is_set=True)), SEEN) == [None]
     assert ended(Group(StandbySetting(1, is_set=True)), replace(SEEN, before=0)) == [0]
+
+
+class Over(Alone):
+    """Another replica leads."""
+
+    def check(self) -> None:
+        raise NotLeadingError("Lease", "it is over", "another replica goes on")
+
+
+@pytest.mark.guarantee(2)
+def test_a_process_that_does_not_lead_any_more_puts_nothing_back() -> None:
+    group = Group(StandbySetting(1, is_set=True))
+    with pytest.raises(NotLeadingError):
+        ended(group, SEEN, Over())
+    assert group.written == []
 
 
 @pytest.mark.guarantee(2)

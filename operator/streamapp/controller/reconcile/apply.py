@@ -335,7 +335,7 @@ class Applier:
         if live is None:
             raise ConflictError(f"delete pod of ordinal {step.ordinal}", "it is gone", _TRY_AGAIN)
         await self._check_again(gathered, None)
-        await pods.restart(self._client, live, step.pod_uid, self._freshness(gathered))
+        await pods.restart(self._client, live, self._freshness(gathered))
 
     async def _check_again(self, gathered: Gathered, to_replicas: int | None) -> None:
         """Read again what the decision rests on; the write itself carries the version of the StatefulSet."""

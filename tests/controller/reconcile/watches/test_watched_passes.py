@@ -136,6 +136,24 @@ def test_whatever_is_removed_was_read_live_in_the_same_pass() -> None:
     at_rest(play)
 
 
+@pytest.mark.guarantee(2)
+def test_the_first_step_after_a_rest_is_made_on_live_reads() -> None:
+    async def play(cluster: Cluster) -> None:
+        before: list[set[str]] = []
+
+        def see(plural: str, _body: Json, _before: Json | None) -> None:
+            if plural == "statefulsets":
+                before.append({*cluster.asked})
+
+        cluster.world.store.changed.append(see)
+        cluster.world.happen("wish", 2)
+        while not before:  # noqa: ASYNC110 (the world tells nobody)
+            await asyncio.sleep(0.01)
+        assert {"GET statefulsets/counter", "GET pods", "GET persistentvolumeclaims"} <= before[0]
+
+    at_rest(play)
+
+
 def test_tasks_move_to_the_pods_of_a_raise_as_soon_as_the_clock_allows_it() -> None:
     async def play(cluster: Cluster) -> None:
         cluster.world.happen("wish", 4)
