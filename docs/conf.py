@@ -80,6 +80,7 @@ NAVIGATION = {
         "agent/protocol/README",
         "docs/model/README",
         "docs/proofs",
+        "docs/shell-safeguards",
         "docs/benchmarks",
         "docs/agent-matrix",
         "docs/decisions/README",

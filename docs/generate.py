@@ -25,6 +25,7 @@ from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
 from streamapp.flightrecord import schema as flight_record
 from tests.model.replays import pages as replays
+from tests.prove import shell_mutants
 from tests.support import state_table
 
 DOCS = Path(__file__).resolve().parent
@@ -118,6 +119,19 @@ Other values are refused at installation; [operations.md](operations.md#installi
 | --- | --- | --- | --- |
 """
 
+SAFEGUARDS = f"""# Safeguards of the shell
+
+{NOTE.format(source="`tests.prove.shell_mutants`")}
+
+The shell is what reads and writes: `controller/reconcile`, `controller/leader`, `kube/client` and `kube/objects`.
+Each row is a place in its source without which the story or the test fails; `make test-sweep` takes each away once.
+Without a safeguard that has another one behind it, the test still passes; without both it fails.
+A number is a guarantee of the [README](../README.md#what-it-guarantees).
+[Proofs](proofs.md#how-the-judge-is-tested) explains stories.
+
+"""
+SAFEGUARD_COLUMNS = "| Safeguard | Keeps | Fails without it | Behind it |\n| --- | --- | --- | --- |\n"
+
 DECISIONS = f"""# Decisions
 
 {NOTE.format(source="the pages beside it")}
@@ -146,6 +160,7 @@ def pages() -> dict[str, str]:
         "flight-record.schema.json": json.dumps(flight_record.schema(), indent=2) + "\n",
         "insight.schema.json": json.dumps(insight.schema(), indent=2) + "\n",
         "resource.md": RESOURCE + "".join(_resource(yaml.safe_load(DEFINITION.read_text()))),
+        "shell-safeguards.md": SAFEGUARDS + shell_mutants.figures() + "\n\n" + SAFEGUARD_COLUMNS + _safeguards(),
         **replays.pages(),
     }
     if CHART.is_dir():
@@ -165,6 +180,16 @@ def values(schema: Schema, defaults: Schema) -> str:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _safeguards() -> str:
+    def code(text: str) -> str:
+        return f"`{text}`" if text else ""
+
+    return "".join(
+        _row(code(name), str(entry.keeps), code(entry.story or entry.test), ", ".join(map(code, entry.behind)))
+        for name, entry in shell_mutants.LEDGER.items()
+    )
 
 
 def _event(name: str) -> str:

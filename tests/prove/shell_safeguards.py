@@ -196,7 +196,7 @@ class _Without(ast.NodeTransformer):
         self.generic_visit(node)
         names = node.generators[0].iter
         if isinstance(names, ast.Tuple) and any(_is_fence(each) for each in names.elts) and self._is_dropped("fence"):
-            return ast.Dict(keys=[], values=[])
+            names.elts = [each for each in names.elts if not _is_fence(each)]
         return node
 
 
@@ -208,13 +208,3 @@ def _called(node: ast.AST) -> str:
 
 def _is_fence(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in {"uid", VERSION}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is known of the product without one safeguard."""
-
-    story: str = ""
-    """The story that fails."""
-    why: str = ""
-    """Of a safeguard that no story is known to miss: what else is known of it."""
