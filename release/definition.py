@@ -30,6 +30,8 @@ _REFUSE_IF_THERE = frozenset({"pattern", "format", "multipleOf", "exclusiveMinim
 _LOOKED_INTO = frozenset(
     {"properties", "items", "additionalProperties", "required", "enum", "x-kubernetes-validations"}
 )
+_ONLY_WITH = re.compile(r"!has\(self\.([A-Za-z.]+)\) \|\| [^|]+\Z")
+"""A rule of two parts, of which the first holds without the field."""
 _UNRELEASED = re.compile(r"^## Unreleased$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _BREAKING = re.compile(r"^### Breaking\b(.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
 
@@ -135,8 +137,21 @@ def _in_children(old: Any, new: Any, path: str) -> Iterator[Change]:
 def _in_rules(old: Schema, new: Schema, place: str) -> Iterator[Change]:
     before = {rule["rule"] for rule in old.get("x-kubernetes-validations", ())}
     for rule in new.get("x-kubernetes-validations", ()):
-        if rule["rule"] not in before:
+        if rule["rule"] not in before and not _is_about_a_new_field(rule["rule"], old):
             yield Change(place, f"new rule {rule['rule']}")
+
+
+def _is_about_a_new_field(rule: str, old: Schema) -> bool:
+    """Whether a rule refuses only objects with a field that there was not: none has it that was valid before."""
+    found = _ONLY_WITH.match(rule)
+    node: Any = old
+    for name in found[1].split(".") if found else ():
+        if not isinstance(node, dict) or node.get("x-kubernetes-preserve-unknown-fields"):
+            return False
+        node = node.get("properties", {}).get(name)
+        if node is None:
+            return True
+    return False
 
 
 def _in_values(old: Schema, new: Schema, place: str) -> Iterator[Change]:

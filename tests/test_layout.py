@@ -33,7 +33,7 @@ def test_the_standard_librarys_operator_wins_from_the_repository_root() -> None:
 LONGEST_FUNCTION = 40
 """Lines with the docstring and without decorators, which hold the tables of tests: what a screen shows."""
 LONGEST_FILE = 500
-CATALOGUES = {Path("operator/streamapp/core/reasons.py"): 900}
+CATALOGUES = {Path("operator/streamapp/core/reasons.py"): 1000}
 """Files of rows one after the other, which a reader searches and does not read through."""
 MOST_FILES = 15
 """In one folder, `__init__.py` aside: a reader keeps no longer list in mind."""

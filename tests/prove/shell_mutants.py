@@ -18,7 +18,8 @@ RECONCILE = "tests/controller/reconcile"
 LEADER = "tests/controller/leader"
 AGENTS = "tests/controller/agents/test_agents.py"
 CALLS = f"{RECONCILE}/test_calls_of_a_plan.py"
-BESIDE = f"{RECONCILE}/test_raise_beside_requests.py"
+RAISES = f"{RECONCILE}/raises"
+BESIDE = f"{RAISES}/test_raise_beside_requests.py"
 LOOK = f"{RECONCILE}/test_last_look.py"
 WATCHED = f"{RECONCILE}/watches/test_watched_passes.py"
 OTHERS = f"{RECONCILE}/watches/test_watches_and_others.py"
@@ -80,13 +81,13 @@ LEDGER: Mapping[str, Entry] = {
         2, test=f"{LEADER}/test_leadership.py::test_no_step_is_begun_by_a_process_that_does_not_lead[Evict]"
     ),
     "apply.Applier.leave_group_as_it_was: call check 1": Entry(
-        2, test=f"{RECONCILE}/test_raised_standbys.py::test_a_process_that_does_not_lead_any_more_puts_nothing_back"
+        2, test=f"{RAISES}/test_raised_standbys.py::test_a_process_that_does_not_lead_any_more_puts_nothing_back"
     ),
     "apply.Applier._grant: call _check_again 1": Entry(1, test=f"{CONTAINER}[removal]"),
     "apply.Applier._grant: ask _freshness 1": Entry(2, story="down-4-3 seed=1 kafka:7:api-slow:4"),
     "apply.Applier._open_budget: call _check_again 1": Entry(1, test=f"{CONTAINER}[opening]"),
     "apply.Applier._open_budget: ask _freshness 1": Entry(2, test=f"{TOOK_LONG}[opening]"),
-    "apply.Applier._record_process_id: raise ConflictError 1": Entry(MESSAGE, test=IS_GONE),
+    "apply._claim: raise ConflictError 1": Entry(MESSAGE, test=IS_GONE),
     "apply.Applier._restart: raise ConflictError 1": Entry(MESSAGE, test=IS_GONE),
     "apply.Applier._restart: call _check_again 1": Entry(1, test=f"{CONTAINER}[restart]"),
     "apply.Applier._restart: ask _freshness 1": Entry(2, test=f"{TOOK_LONG}[restart]"),
@@ -130,7 +131,7 @@ LEDGER: Mapping[str, Entry] = {
         "::test_a_new_process_writes_its_own_epoch_into_the_record_before_anything_else",
     ),
     "reconciler.Reconciler._gather: raise RaisePendingError 1": Entry(
-        3, test=f"{RECONCILE}/test_raise.py::test_a_raise_that_is_received_while_a_read_hangs_ends_the_pass"
+        3, test=f"{RAISES}/test_raise.py::test_a_raise_that_is_received_while_a_read_hangs_ends_the_pass"
     ),
     "reconciler.Reconciler._rest: ask _is_all_done 1": Entry(
         2, test=f"{WATCHED}::test_the_first_step_after_a_rest_is_made_on_live_reads"
@@ -181,7 +182,7 @@ LEDGER: Mapping[str, Entry] = {
     "claims.record_process_id: raise ConflictError 1": Entry(
         5, test=f"{FENCES}::test_a_process_id_on_record_is_not_replaced"
     ),
-    "claims.record_process_id: fence 1": Entry(
+    "claims._write: fence 1": Entry(
         5, test=f"{FENCES}::test_a_process_id_that_was_recorded_since_the_claim_was_read_is_not_replaced"
     ),
     "events.publish: fence 1": Entry(

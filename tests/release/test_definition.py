@@ -101,6 +101,14 @@ RULE = {"rule": "self.size < 5", "message": "m"}
         ),
         (put("required", ["id", "size"]), "spec.size", "required now"),
         (put("x-kubernetes-validations", [RULE]), "spec", "new rule self.size < 5"),
+        *(
+            (put("x-kubernetes-validations", [{"rule": rule, "message": "no"}]), "spec", f"new rule {rule}")
+            for rule in (
+                "!has(self.size) || self.size < 5",
+                "!has(self.more) || self.more || has(self.size)",
+                "!has(self.free.more) || self.size < 5",
+            )
+        ),
         (put("size/x-kubernetes-of-tomorrow", True), "spec.size", "x-kubernetes-of-tomorrow was absent, is True"),
     ],
 )
@@ -123,6 +131,7 @@ def test_what_prunes_or_tightens_is_found_alone(act: Callable[[Schema], object],
         put("size/default", 3),
         put("required", []),
         put("x-kubernetes-validations", []),
+        put("x-kubernetes-validations", [{"rule": "!has(self.more) || self.size < 5", "message": "too large"}]),
         put("tags/items/maxLength", 30),
     ],
 )

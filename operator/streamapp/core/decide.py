@@ -44,8 +44,8 @@ from streamapp.core.actions.rollout import Restart, next_replacement, next_resta
 from streamapp.core.actions.scale_down import current_hold, scale_down
 from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence import learner_source
-from streamapp.core.evidence.container_memory import estimated_need
-from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.capacity.container_memory import estimated_need
+from streamapp.core.evidence.capacity.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import Hold, HoldRecord, RecordUnreadable

@@ -19,11 +19,13 @@ OF_KAFKA = {
     "group.protocol=classic",
     "kafka-streams-process-metadata",
     "num.standby.replicas",
+    "rack.aware.assignment.tags",
     "session.timeout.ms",
     "streams.num.standby.replicas",
     "Topology#describe()",
 }
-OF_KUBERNETES = {"maxReplicas", "ordinals.start", "scaleTargetRef"}
+OF_KUBERNETES = {"maxReplicas", "ordinals.start", "scaleTargetRef", "topology.kubernetes.io/zone"}
+OTHER_REASONS = {reason.name for reason in Reason}
 VALUES = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "values.yaml").read_text())
 
 COMMANDS = {
@@ -60,10 +62,13 @@ OF_CHART = {
 }
 FIELDS = {path for start in ("", "spec.") for path in fields(SCHEMA, SCHEMA, start)}
 LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
+KNOWN = FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_KUBERNETES | OF_CHART | COMMANDS | OTHER_REASONS
 
 
 @pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.name)
 def test_a_reason_names_only_what_exists(reason: Reason) -> None:
     for quoted in re.findall(r"`([^`]+)`", f"{reason.note} {reason.next_step}"):
         name = quoted if quoted in COMMANDS else quoted.split(":")[0]
-        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_KUBERNETES | OF_CHART | COMMANDS, quoted
+        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_KUBERNETES | OF_CHART | COMMANDS | OTHER_REASONS, (
+            quoted
+        )

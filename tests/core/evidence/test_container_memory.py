@@ -7,7 +7,7 @@ import pytest
 
 from streamapp.core.actions.decision import Announce, Decision, GrantReplicas
 from streamapp.core.decide import decide
-from streamapp.core.evidence.container_memory import MemoryNeed, MemoryUnknown, memory_for_tasks
+from streamapp.core.evidence.capacity.container_memory import MemoryNeed, MemoryUnknown, memory_for_tasks
 from streamapp.core.facts.agent_reports import AgentReport, ContainerMemory
 from streamapp.core.facts.group import Member
 from streamapp.core.facts.ids import Ordinal

@@ -6,7 +6,7 @@ import pytest
 
 from streamapp.core.actions.decision import Announce
 from streamapp.core.decide import decide
-from streamapp.core.evidence.disk_space import Room, RoomUnknown, room_for_learners, room_for_standbys
+from streamapp.core.evidence.capacity.disk_space import Room, RoomUnknown, room_for_learners, room_for_standbys
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import Member
 from streamapp.core.facts.ids import Ordinal

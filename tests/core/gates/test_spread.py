@@ -7,7 +7,7 @@ import pytest
 
 from streamapp.core.actions.decision import Announce, Decision, GrantReplicas
 from streamapp.core.decide import decide
-from streamapp.core.evidence.floors import least_pods
+from streamapp.core.evidence.capacity.floors import least_pods
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import Pod

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.model.app_view import AppView
 from streamapp.cli.model.phrases import counted
-from streamapp.core.evidence.floors import least_pods
+from streamapp.core.evidence.capacity.floors import least_pods
 from streamapp.core.facts.ids import TaskId
 from streamapp.simulator.forecast.outcome import Outcome
 from streamapp.simulator.forecast.running import Running

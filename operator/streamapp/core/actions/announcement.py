@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from streamapp.core.actions.decision import Announce
 from streamapp.core.evidence.agent_views import has_lost_one
-from streamapp.core.evidence.container_memory import MemoryNeed, declared_need
-from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.capacity.container_memory import MemoryNeed, declared_need
+from streamapp.core.evidence.capacity.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import (
     announced_pods,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
 from streamapp.core.actions.rollout import next_restart
 from streamapp.core.actions.standbys import or_waits_for_place
+from streamapp.core.evidence.capacity.floors import least_replicas
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.floors import least_replicas
 from streamapp.core.evidence.learner_source import announced_pods, is_on_demand, streams_group
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from streamapp.core.actions.decision import BranchResult, Event, SetStandbys
 from streamapp.core.actions.rollout import Restart
-from streamapp.core.evidence.disk_space import Room, RoomUnknown, room_for_standbys
+from streamapp.core.evidence.capacity.disk_space import Room, RoomUnknown, room_for_standbys
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import streams_group
 from streamapp.core.evidence.refusal import Refusal

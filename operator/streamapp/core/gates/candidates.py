@@ -11,8 +11,8 @@ from enum import Enum
 from itertools import takewhile
 from typing import Self
 
+from streamapp.core.evidence.capacity.floors import least_replicas
 from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.evidence.floors import least_replicas
 from streamapp.core.evidence.learner_source import announced_pods
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport

@@ -7,9 +7,9 @@ moment only when something moves by it. Called by `evaluate` and, for what settl
 from collections.abc import Callable
 from dataclasses import replace
 
-from streamapp.core.evidence.container_memory import MemoryUnknown, declared_need
+from streamapp.core.evidence.capacity.container_memory import MemoryUnknown, declared_need
+from streamapp.core.evidence.capacity.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
-from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import announced_pods, is_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few

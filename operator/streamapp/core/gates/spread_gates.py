@@ -5,8 +5,8 @@ Asked only of removals for good, and only where the user asks for more than one 
 gates of coverage.
 """
 
+from streamapp.core.evidence.capacity.floors import least_replicas, zones
 from streamapp.core.evidence.coverage import CopyMap
-from streamapp.core.evidence.floors import least_replicas, zones
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.gates.candidates import RemovalKind
 from streamapp.core.gates.case import GateInput

@@ -130,19 +130,20 @@ def volumes(
             continue
         ordinal, deleting = Ordinal(int(number)), "deletionTimestamp" in claim["metadata"]
         if not deleting or ordinal in given_up:
-            recorded = _process_id(recorded_process_id(claim, application_id))
-            text = claim["metadata"].get("annotations", {}).get(KEPT_STATE)
-            kept = None if recorded is None or text is None else kept_states.decode(text)
-            volumes_found.append(
-                Volume(
-                    ordinal=ordinal,
-                    process_id=recorded,
-                    deleting=deleting,
-                    created_at=_created_at(claim["metadata"]),
-                    kept=kept,
-                )
-            )
+            volumes_found.append(_volume(claim, ordinal, application_id))
     return tuple(volumes_found)
+
+
+def _volume(claim: Json, ordinal: Ordinal, application_id: str) -> Volume:
+    metadata, process_id = claim["metadata"], _process_id(recorded_process_id(claim, application_id))
+    text = metadata.get("annotations", {}).get(KEPT_STATE)
+    return Volume(
+        ordinal=ordinal,
+        process_id=process_id,
+        deleting="deletionTimestamp" in metadata,
+        created_at=_created_at(metadata),
+        kept=None if process_id is None or text is None else kept_states.decode(text),
+    )
 
 
 def recorded_process_id(claim: Json, application_id: str) -> str | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from streamapp.core.evidence.disk_space import held_tasks, tasks_per_pod
+from streamapp.core.evidence.capacity.disk_space import held_tasks, tasks_per_pod
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.facts.agent_reports import AgentReport, AsideKind
 from streamapp.core.facts.ids import Ordinal, TaskId
