@@ -124,6 +124,7 @@ def test_pods_keep_to_the_restricted_standard(rendered: Rendered) -> None:
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
         assert {next(iter(set(volume) - {"name"})) for volume in pod.get("volumes", ())} <= {
+            "configMap",
             "emptyDir",
             "secret",
             "persistentVolumeClaim",
@@ -355,7 +356,7 @@ def test_the_flight_record_is_read_as_the_values_say() -> None:
     assert (settings.cluster_name, settings.record_bootstrap, settings.record_config_folder) == ("north", "", "")
     off = Settings.from_environment(environment_of(render(MINIMAL)))
     assert (off.record_folder, off.record_bootstrap) == ("", "")
-    assert set(volumes_of(render(MINIMAL))) == set(mounts_of(render(MINIMAL))) == {"tmp", "agent-key"}
+    assert set(volumes_of(render(MINIMAL))) == set(mounts_of(render(MINIMAL))) == {"tmp", "agent-key", "insight"}
 
 
 def test_the_flight_record_goes_to_a_topic_with_the_properties_of_a_secret() -> None:
