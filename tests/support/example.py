@@ -122,6 +122,13 @@ def member(
     )
 
 
+def restoring(holder: Member, partition: int, at: int) -> Member:
+    """The member, which restores one of its active tasks and is at this offset of its changelog."""
+    assert holder.subscription is not None
+    offsets = {**holder.subscription.offsets, task(partition): Applied(at)}
+    return replace(holder, subscription=replace(holder.subscription, offsets=offsets))
+
+
 def members(pods: int = 3, *, lag: int | None = 0, standbys: bool = True) -> tuple[Member, ...]:
     """A balanced group: tasks dealt in runs, each with its standby on the next pod."""
     share = PARTITIONS // pods

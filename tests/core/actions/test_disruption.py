@@ -34,6 +34,12 @@ FOLLOWS = replace(POLICY, disruption=DisruptionPolicy.WHEN_CAUGHT_UP)
 ON_DEMAND = ScalingPolicy(agent=True, disruption=DisruptionPolicy.WHEN_CAUGHT_UP)
 LAGGING = example.members(3, lag=500_000)
 BARE = example.members(3, standbys=False)
+BEYOND = (
+    example.member(0, active=(0, 1), standby=(4, 5)),
+    example.member(1, active=(2, 3), standby=(0, 1, 4, 5)),
+    example.restoring(example.member(2, active=(4, 5), standby=(2, 3)), 5, at=example.END + 1),
+)
+"""Task 0_5 has two copies near the end, and is restored on pod 2 from a position beyond it."""
 CORDONED = NodeDrain("blue", UNSCHEDULABLE)
 DRAINED = (example.member(0, active=(0, 1, 4)), example.member(1, active=(2, 3, 5)), example.member(2))
 BUDGET = {"budget": Budget.CLOSED, "budget_lease": 0, "sees_nodes": True}
@@ -96,6 +102,7 @@ UNCOVERED: dict[str, tuple[dict[str, Any], str]] = {
     "copies lag": ({"members": LAGGING}, "LearnersCatchingUp"),
     "copies are of unknown lag": ({"members": example.members(3, lag=None)}, "LagUnknown"),
     "no copies": ({"members": BARE}, "NoLearners"),
+    "a position lies beyond the end": ({"members": BEYOND}, "LagUnknown"),
     "brokers are gone": ({"readings": (an_unreadable(),)}, "BrokersUnreachable"),
     "the reading is old": ({"readings": (a_reading(example.members(3), at=61),)}, "FactsStale"),
     "a pod is not ready": ({"changed": {"p1": a_pod(1, ready=False)}}, "PodsNotReady"),

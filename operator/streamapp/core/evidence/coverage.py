@@ -153,6 +153,11 @@ class CopyMap:
         before = self.earlier.ends
         return {task.id for task in self.task_set.stateful if is_made_anew(task, before, self.ends)}
 
+    def _restored_beyond_end(self) -> set[TaskId]:
+        """The tasks of which a pod restores from a position beyond the end."""
+        restored = (self.task_set[task] for task in self._restoring_on if task in self.task_set.stateful_ids)
+        return {task.id for task in restored if any(isinstance(one.lag, BeyondEnd) for one in self.restores(task))}
+
     def restores(self, task: TaskFacts) -> tuple[Copy, ...]:
         """Where a task is assigned as active, but not known to run."""
         holders = self._restoring_on.get(task.id, ())
@@ -235,7 +240,7 @@ class CopyMap:
     def _lagging_standbys(self, limit: int) -> tuple[int, frozenset[TaskId]]:
         """How many standbys are caught up; the tasks with one that is not, or of unknown lag."""
         if limit not in self._lagging_by_limit:
-            count, lagging = 0, self._made_anew()
+            count, lagging = 0, self._made_anew() | self._restored_beyond_end()
             for tasks, holder in self._standbys:
                 stateful = tasks & self.task_set.stateful_ids
                 behind = self._lagging_of(stateful, holder, limit)
