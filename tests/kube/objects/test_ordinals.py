@@ -25,6 +25,11 @@ def test_a_claim_whose_name_only_looks_like_an_ordinal_is_no_volume(ending: str)
     assert [volume.ordinal for volume in found] == [Ordinal(0), Ordinal(1)]
 
 
+def test_a_pod_whose_whole_name_is_a_number_is_not_of_the_statefulset() -> None:
+    bare = {**a_pod("0"), "metadata": {"name": "7", "uid": "7"}}
+    assert [pod.ordinal for pod in pods([a_pod("0"), bare], "words", None, "words")] == [Ordinal(0)]
+
+
 @pytest.mark.parametrize("ending", ALMOST)
 def test_a_pod_whose_name_only_looks_like_an_ordinal_is_not_of_the_statefulset(ending: str) -> None:
     found = pods([a_pod("0"), a_pod("1"), a_pod(ending)], "words", None, "words")

@@ -80,6 +80,11 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and text == str(int(text))
 
 
+def _is_pod_of(statefulset_name: str, name: str) -> bool:
+    number = name.removeprefix(f"{statefulset_name}-")
+    return number != name and _is_number(number)
+
+
 def is_controlled_by(live: Json, owner_uid: str) -> bool:
     """Whether the object's controller is the owner."""
     owners = live["metadata"].get("ownerReferences", ())
@@ -95,7 +100,7 @@ def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | Non
         statefulset_uid: Their controller; None where it is gone and has left orphans, which all count.
         container: Name of the application's container; empty for the first.
     """
-    named = [one for one in live if _is_number(one["metadata"]["name"].removeprefix(f"{statefulset_name}-"))]
+    named = [one for one in live if _is_pod_of(statefulset_name, one["metadata"]["name"])]
     return tuple(
         _pod(one, container) for one in named if statefulset_uid is None or is_controlled_by(one, statefulset_uid)
     )
