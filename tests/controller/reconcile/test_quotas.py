@@ -28,9 +28,12 @@ class Listing(KubeClient):
     def __init__(self, answer: list[Json] | Exception) -> None:
         self.answer = answer
         self.asked: list[tuple[Kind, str | None]] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     async def list(self, kind: Kind, namespace: str | None, *_: Any, **__: Any) -> list[Json]:
         self.asked.append((kind, namespace))
+        await self.may_answer.wait()
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -104,3 +107,27 @@ def test_a_figure_that_cannot_be_read_says_nothing(hard: str) -> None:
         assert await told(lister) == []
 
     played([{**FULL, "status": {"hard": {"pods": hard}, "used": {"pods": "2"}}}], play)
+
+
+def test_while_one_application_asks_the_others_of_its_namespace_keep_the_last_answer() -> None:
+    async def play(lister: QuotaLister, client: Listing, clock: Clock) -> None:
+        assert await told(lister) == NAMED
+        clock.seconds += REFRESH_SECONDS
+        client.may_answer.clear()
+        asking = asyncio.create_task(told(lister))
+        await asyncio.sleep(0)
+        assert await told(lister) == NAMED
+        client.may_answer.set()
+        assert await asking == NAMED
+
+    played([FULL], play)
+
+
+def test_an_answer_that_does_not_come_takes_the_last_one_away() -> None:
+    async def play(lister: QuotaLister, client: Listing, clock: Clock) -> None:
+        assert await told(lister) == NAMED
+        clock.seconds += REFRESH_SECONDS
+        client.answer = RefusedError("list resourcequotas", "forbidden", "grant it")
+        assert await told(lister) == []
+
+    played([FULL], play)

@@ -45,12 +45,14 @@ class QuotaLister:
         if now < self._due_at.get(namespace, now):
             return
         self._due_at[namespace] = now + REFRESH_SECONDS
-        self._listings.pop(namespace, None)
+        # Until the answer is there the last one stands, for passes of other applications of the namespace.
+        listing: Sequence[Json] = ()
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                self._listings[namespace] = await self._client.list(QUOTAS, namespace)
+                listing = await self._client.list(QUOTAS, namespace)
         except (RefusedError, NotFoundError) as error:
             if not isinstance(error, UnauthenticatedError):
                 self._due_at[namespace] = now + RETRY_SECONDS
         except (KubeError, TimeoutError):
-            return
+            pass
+        self._listings[namespace] = listing
