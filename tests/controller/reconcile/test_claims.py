@@ -169,3 +169,21 @@ def test_a_removal_is_done_where_its_claim_cannot_be_annotated() -> None:
         assert KEPT_STATE not in annotations(bench, 3)
 
     on_a_bench(play)
+
+
+def test_a_pass_does_not_wait_long_for_a_claim_that_is_slow_to_annotate(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[str] = []
+
+    async def never_answered(*_: object) -> None:
+        waited.append("begun")
+        await asyncio.sleep(3)
+        waited.append("to the end")
+
+    async def play(bench: Bench) -> None:
+        monkeypatch.setattr("streamapp.kube.objects.claims.record_state", never_answered)
+        monkeypatch.setattr("streamapp.controller.reconcile.apply.RECORD_STATE_SECONDS", 0.01)
+        bench.desired(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        assert waited == ["begun"]
+
+    on_a_bench(play)

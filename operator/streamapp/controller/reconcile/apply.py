@@ -67,6 +67,8 @@ from streamapp.kube.objects import claims, from_json, pods, statefulsets
 
 log = structlog.get_logger()
 
+RECORD_STATE_SECONDS = 2.0
+"""So long a pass waits for what only predictions read: the members of the removed pods are to be evicted soon."""
 _TRY_AGAIN = "it is read again and judged anew"
 StepObserver = Callable[[Step, bool], None]
 """Receives each step that was tried, and whether it was done."""
@@ -318,9 +320,10 @@ class Applier:
         """Write it if that can be done now: a prediction without it is only less exact."""
         try:
             live = _claim(gathered, step.ordinal)
-            await claims.record_state(self._client, _valid(gathered), live, step.ordinal, step.state)
-        except KubeError as error:
-            log.info("state of a removed pod not recorded", ordinal=step.ordinal, error=str(error))
+            async with asyncio.timeout(RECORD_STATE_SECONDS):
+                await claims.record_state(self._client, _valid(gathered), live, step.ordinal, step.state)
+        except (KubeError, TimeoutError) as error:
+            log.info("state of a removed pod not recorded", ordinal=step.ordinal, error=str(error) or "no answer yet")
 
     async def _write_template(self, gathered: Gathered, step: WriteTemplate) -> None:
         if gathered.live.statefulset is not None:
