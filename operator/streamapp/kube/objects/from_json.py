@@ -46,8 +46,9 @@ def time(text: str) -> datetime:
 def replicas_written_at(app: Json) -> datetime | None:
     """When `spec.replicas` got its value, or later, by the API server's clock; None if that is not known.
 
-    The API server dates each manager's fields anew when that manager changes one of them, also through `scale`. So of
-    the managers that own the field the latest date counts: a rewrite of other fields makes it later, never earlier.
+    The API server dates each manager's fields anew when that manager changes one of them. So of the managers that own
+    the field the latest date counts: a rewrite of other fields makes it later, never earlier. A write through `scale`,
+    as of an HPA, takes the field over without a date; then nothing is known.
     """
     entries = app["metadata"].get("managedFields") or ()
     dates = [one.get("time") for one in entries if "f:replicas" in ((one.get("fieldsV1") or {}).get("f:spec") or {})]
