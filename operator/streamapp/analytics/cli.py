@@ -133,21 +133,33 @@ def _print_removed(removed: Removed) -> None:
             click.echo(f"{layer}: {days} days from before {first} are removed, their files a day from now")
 
 
-def _print_insight(root: Path) -> WrittenInsight:
-    """Write what the operator can show; rows that its contract refuses cost nothing else, since the tables stand."""
+def _print_insight(root: Path) -> WrittenInsight | None:
+    """Write what the operator can show; rows that its contract refuses cost nothing else, since the tables stand.
+
+    None: nothing was written, and why was said.
+    """
     try:
         found = write_insight(root, datetime.now(UTC))
     except (AnalyticsError, ValueError, OSError) as error:
         click.echo(f"{root}: no insight is written, the tables are whole: {error}", err=True)
-        return {}
+        return None
     for path in found:
         click.echo(f"{path}: {_size(path)}, what the operator can show")
     return found
 
 
-def _print_publication(found: WrittenInsight, destination: Destination | None) -> None:
-    """Bring the operator what it can show; what was done before stands if that fails."""
-    if destination is not None and found:
+def _print_publication(found: WrittenInsight | None, destination: Destination | None) -> None:
+    """Bring the operator what it can show; what was done before stands if that fails.
+
+    Raises:
+        AnalyticsError: there is nothing to bring. A job that ends well would hide it until the old insight has expired.
+    """
+    if destination is None:
+        return
+    if found is None:
+        why, step = "no insight could be written", "see the line above that begins with the folder of the tables"
+        raise AnalyticsError(destination.title, why, step)
+    if found:
         # The client of the API server takes as long to load as all that others need.
         from streamapp.analytics.insight.publication import publish  # noqa: PLC0415
 

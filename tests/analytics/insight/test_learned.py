@@ -11,6 +11,8 @@ import pytest
 from streamapp.analytics import cli
 from streamapp.analytics.bronze.ingest import bronze
 from streamapp.analytics.build import gold, silver
+from streamapp.analytics.errors import AnalyticsError
+from streamapp.analytics.insight.destination import Destination
 from streamapp.analytics.insight.learned import _advice, _fitting, held_looks, write_insight
 from streamapp.analytics.report.advice.model import Advice as Found
 from streamapp.analytics.report.advice.model import Effect
@@ -22,15 +24,19 @@ from tests.analytics.support.handmade import DOWNTIME, write
 
 
 @pytest.mark.parametrize("error", [ValueError("p10: less than 0"), OSError("no space left")])
-def test_insight_that_cannot_be_written_ends_no_command(
+def test_insight_that_cannot_be_written_ends_only_a_command_that_was_to_bring_it_to_the_operator(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(cli, "write_insight", refuse)
-    cli._print_insight(tmp_path)
+    found = cli._print_insight(tmp_path)
     assert f"no insight is written, the tables are whole: {error}" in capsys.readouterr().err
+    cli._print_publication(found, None)
+    with pytest.raises(AnalyticsError) as refused:
+        cli._print_publication(found, Destination("streamapp-system", "streamapp-insight", ""))
+    assert refused.value.why == "no insight could be written"
 
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
