@@ -6,7 +6,7 @@ no decision depends on it. `kubectl streamapp advise` shows the advice to people
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -42,11 +42,20 @@ ObjectName = Annotated[str, Field(max_length=253, pattern=r"^([a-z0-9]([-a-z0-9.
 
 def _json_object(text: str) -> str:
     """Refuse what is no JSON object: people are shown it as a patch to apply."""
-    if not isinstance(from_json(text), dict):
+    if not isinstance(from_json(text, allow_inf_nan=False), dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 (pydantic turns only this one into a refusal)
     return text
 
 
+def _in_utc(time: datetime) -> datetime:
+    """Refuse what has no time in UTC, in which people are shown it: the first and last hours of the calendar."""
+    try:
+        return time.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("it is no time in UTC") from error
+
+
+Time = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 PatchText = Annotated[Line, AfterValidator(_json_object)]
 
 
@@ -200,8 +209,8 @@ class Insight(_Part):
     """Version of this contract."""
     cluster: Name
     """Name of the Kubernetes cluster from the operator's settings; can be empty."""
-    made_at: AwareDatetime
-    valid_until: AwareDatetime
+    made_at: Time
+    valid_until: Time
     left_out: Count = 0
     """Applications that had no room."""
     apps: Annotated[tuple[AppInsight, ...], Field(max_length=MOST_APPS)] = ()
