@@ -140,6 +140,13 @@ def test_the_job_can_read_and_patch_the_one_config_map_and_nothing_else() -> Non
     assert "--insight-cluster=north" in container(render(ALL_ON))["args"]
 
 
+def test_a_config_map_whose_name_yaml_takes_for_a_number_is_named_by_a_text() -> None:
+    found = render({**values(TOPIC), "insight": {"configMap": "2026"}})
+    assert "2026" in {one["metadata"]["name"] for one in found.of("ConfigMap")}
+    named = [rule["resourceNames"] for role in found.of("Role") for rule in role["rules"] if "resourceNames" in rule]
+    assert named.count(["2026"]) == 2
+
+
 @pytest.mark.parametrize("off", [{"write": False}, {"configMap": ""}], ids=["write", "name"])
 def test_without_insight_to_write_the_job_has_no_right_and_the_chart_makes_no_config_map(off: Json) -> None:
     found = render({**values(TOPIC), "insight": off})
@@ -246,6 +253,11 @@ REFUSED: dict[str, tuple[Json, str]] = {
     ),
     "schedule": (values(TOPIC, schedule="daily"), "/analytics/schedule"),
     "memory": (values(TOPIC, memory="2Gi"), "/analytics/memory"),
+    "no name": ({**values(TOPIC), "insight": {"configMap": "a/b"}}, "/insight/configMap"),
+    "a taken name": (
+        {**values(TOPIC), "insight": {"configMap": "streamapp-operator-analytics"}},
+        "the chart has another ConfigMap of that name",
+    ),
     "unknown": (values(TOPIC, keep=3), "'keep' not allowed"),
 }
 

@@ -61,6 +61,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- fail (printf "analytics.resources: a limit of %s has no room for a heap of %s (analytics.memory) and the 1 GiB that Spark needs beside it, and a run would be killed: raise analytics.resources.limits.memory, or lower analytics.memory" $limit .memory) }}
 {{- end }}
 {{- end }}
+{{- if and (include "streamapp-operator.writesInsight" $) (eq $.Values.insight.configMap (include "streamapp-operator.analyticsName" $)) }}
+{{- fail "insight.configMap: the chart has another ConfigMap of that name: choose another one" }}
+{{- end }}
 {{- if eq .tables.existingClaim $record.volume.existingClaim }}
 {{- fail "analytics.tables.existingClaim: it is the claim of the record, of which the operator reckons the room for its files alone: name another one" }}
 {{- end }}
