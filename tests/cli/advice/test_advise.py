@@ -165,6 +165,13 @@ def test_another_streamapp_under_an_old_name_gets_no_old_advice(there: Cluster, 
     assert "nothing is known yet" in run("advise", "wordcount").out
 
 
+def test_one_that_may_have_had_no_room_is_not_said_to_be_unread(there: Cluster, run: Run) -> None:
+    publish(there, left_out=2)
+    told = "nothing is known: 2 StreamApps had no room in the insight; read the report"
+    assert told in " ".join(run("advise").out.split())
+    assert told in " ".join(run("advise", "fresh").out.split())
+
+
 def test_advice_writes_nothing(there: Cluster, run: Run) -> None:
     publish(there)
     before = there.written

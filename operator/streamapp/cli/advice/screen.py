@@ -37,7 +37,7 @@ def overview_screen(
     table.add_column("days", no_wrap=True, justify="right")
     for one in apps:
         title = f"{one.namespace}/{one.name}" if everywhere else one.name
-        for row in _rows(one.insight):
+        for row in _rows(one.insight, insight):
             table.add_row(Text(title), *row)
             title = ""
     more = Text("Figures, what to look at first, and patches: kubectl streamapp advise NAME", style="dim")
@@ -45,9 +45,9 @@ def overview_screen(
     return Group(_origin(insight, now), Text(""), table, *([Text(""), more] if has_more else []))
 
 
-def _rows(found: AppInsight | None) -> Iterator[tuple[Text, ...]]:
+def _rows(found: AppInsight | None, insight: Insight) -> Iterator[tuple[Text, ...]]:
     if found is None:
-        yield Text(""), Text(_UNKNOWN, style="dim")
+        yield Text(""), Text(_unknown(insight), style="dim")
         return
     used = None if found.budget is None else share_used(found.budget)
     budget = Text("" if used is None else _percent(used), style="red" if used is not None and used > 1 else "")
@@ -61,7 +61,7 @@ def _rows(found: AppInsight | None) -> Iterator[tuple[Text, ...]]:
 
 def app_screen(insight: Insight, learned: Learned, now: datetime) -> RenderableType:
     """All that was learned of one StreamApp."""
-    title = Text.assemble((f"{learned.namespace}/{learned.name}", "bold"), "  ", _count(learned.insight))
+    title = Text.assemble((f"{learned.namespace}/{learned.name}", "bold"), "  ", _count(learned.insight, insight))
     parts: list[RenderableType] = [title, _origin(insight, now)]
     found = learned.insight
     if found is None:
@@ -83,9 +83,15 @@ def _origin(insight: Insight, now: datetime) -> RenderableType:
     return Text(f"{made}{cluster}, valid for {durations.short(insight.valid_until - now)}", style="dim")
 
 
-def _count(found: AppInsight | None) -> str:
-    if found is None:
+def _unknown(insight: Insight) -> str:
+    if not insight.left_out:
         return _UNKNOWN
+    return f"nothing is known: {counted(insight.left_out, 'StreamApp')} had no room in the insight; read the report"
+
+
+def _count(found: AppInsight | None, insight: Insight) -> str:
+    if found is None:
+        return _unknown(insight)
     if not found.advice:
         return f"nothing to advise: {counted(found.days, 'day')} were looked at, and no rule applies"
     return "1 piece of advice" if len(found.advice) == 1 else f"{len(found.advice)} pieces of advice"
