@@ -35,7 +35,7 @@ Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False, strict=True)
 Signed = Annotated[float, Field(ge=-1e9, le=1e9, allow_inf_nan=False, strict=True)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 Factor = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False, strict=True)]
-Name = Annotated[str, Field(max_length=253, strict=True)]
+Name = Annotated[str, Field(max_length=253, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$", strict=True)]
 Line = Annotated[str, Field(max_length=LONGEST_LINE, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$", strict=True)]
 ObjectName = Annotated[str, Field(max_length=253, pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", strict=True)]
 
