@@ -60,7 +60,7 @@ def outcome_of(test: str, dropped: Sequence[Safeguard] = (), output: str = os.de
     gc.freeze()  # or the child would complain of what its parent has left open
     child = os.fork()
     if child == 0:
-        code = Outcome.DID_NOT_RUN
+        code: int = Outcome.DID_NOT_RUN
         try:
             code = _run(test, dropped, output)
         finally:
