@@ -18,6 +18,7 @@ import dev.streamapp.agent.report.Report;
 import dev.streamapp.agent.runtime.WarningLog;
 import dev.streamapp.agent.server.ReportServer;
 import dev.streamapp.agent.server.TokenAuth;
+import dev.streamapp.agent.warmup.WarmUp;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.util.Map;
@@ -48,7 +49,7 @@ public final class Agent {
         Defaults defaults = new Defaults(settings.defaults(), assignor, server::whyOff);
         LeaveOnClose leaveOnClose = new LeaveOnClose(defaults, announcementState, instances);
         PollWaits pollWaits = new PollWaits(System::nanoTime);
-        Hook hook = new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, taskTimes, pollWaits, heartbeatCap, server::begin));
+        Hook hook = new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, taskTimes, pollWaits, heartbeatCap, new WarmUp(), server::begin));
         if (publish(Registry.open(instrumentation), announcementState, rounds, hook)) {
             instrumentation.addTransformer(new KafkaTransformer());
         } else {

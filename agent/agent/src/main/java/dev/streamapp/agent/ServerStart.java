@@ -3,13 +3,17 @@ package dev.streamapp.agent;
 import dev.streamapp.agent.report.Prober;
 import dev.streamapp.agent.runtime.WarningLog;
 import dev.streamapp.agent.server.ReportServer;
+import dev.streamapp.agent.tls.ServerTls;
 import java.io.IOException;
 import java.lang.module.ModuleFinder;
+import java.security.GeneralSecurityException;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import javax.net.ssl.SSLContext;
 
 /**
  * Starts the HTTP server once, on a thread of the agent, and tells whether it listens.
@@ -20,6 +24,8 @@ final class ServerStart {
 
     /** A JVM with a tenth of a processor loads classes for seconds. */
     private static final long WAIT_SECONDS = 10;
+    /** With TLS it loads some hundred classes more: seen to take more than ten seconds on a busy machine. */
+    private static final long TLS_WAIT_SECONDS = 30;
     private final Settings settings;
     private final Prober prober;
     private final Supplier<ReportServer.Parts> parts;
@@ -46,11 +52,12 @@ final class ServerStart {
         }
     }
 
-    /** Returns why the server is off, or an empty string. It waits for the outcome for ten seconds at most; the first answer is final. */
+    /** Returns why the server is off, or an empty string. It waits ten seconds at most, with TLS 30; the first answer is final. */
     String whyOff() {
         begin();
+        long seconds = settings.tlsFolder().isEmpty() ? WAIT_SECONDS : TLS_WAIT_SECONDS;
         try {
-            outcome.completeOnTimeout("the server did not start within " + WAIT_SECONDS + " s", WAIT_SECONDS, TimeUnit.SECONDS);
+            outcome.completeOnTimeout("the server did not start within " + seconds + " s", seconds, TimeUnit.SECONDS);
         } catch (OutOfMemoryError e) {
             outcome.complete("the JVM has no thread left");
         }
@@ -67,15 +74,21 @@ final class ServerStart {
 
     private void listen() {
         try {
-            new ReportServer(settings.port().getAsInt(), parts.get());
+            new ReportServer(settings.port().getAsInt(), parts.get(), tls());
             outcome.complete("");
         } catch (IOException e) {
             refuse("the server stays off, port " + settings.port().getAsInt() + ": " + e);
+        } catch (GeneralSecurityException e) {
+            refuse("the server stays off, this Java runtime has no TLS: " + e);
         } catch (NoClassDefFoundError e) {
             refuse("the server stays off, the JVM has no module jdk.httpserver: " + missing());
         } catch (RuntimeException | Error e) {
             refuse("the server stays off: " + e);
         }
+    }
+
+    private Optional<SSLContext> tls() throws GeneralSecurityException {
+        return settings.tlsFolder().isEmpty() ? Optional.empty() : Optional.of(ServerTls.context(settings.tlsFolder().get()));
     }
 
     private static String missing() {

@@ -1,10 +1,12 @@
 package dev.streamapp.agent;
 
 import dev.streamapp.agent.runtime.WarningLog;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeSet;
@@ -15,9 +17,10 @@ import java.util.TreeSet;
  * @param port the port of the HTTP server; empty if the variable is absent or no port
  * @param tokenHashes SHA-256 hashes of the accepted tokens, 32 bytes each; without one the server does not start
  * @param podUid the UID of the pod, for the report; empty if the variable is absent
+ * @param tlsFolder the folder with {@code tls.crt} and {@code tls.key}; empty if the variable is absent: the server then speaks plain HTTP
  * @param defaults names out of {@code assignor}, {@code heartbeat}, {@code leave}
  */
-record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<String> defaults) {
+record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Optional<Path> tlsFolder, Set<String> defaults) {
 
     static final Set<String> KNOWN_DEFAULTS = Set.of("assignor", "heartbeat", "leave");
     private static final int MAX_HASHES = 2;
@@ -29,7 +32,12 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
                 port(environment.getOrDefault("STREAMAPP_AGENT_PORT", "").trim()),
                 hashes(environment.getOrDefault("STREAMAPP_AGENT_TOKEN_SHA256", "")),
                 environment.getOrDefault("STREAMAPP_AGENT_POD_UID", "").trim(),
+                folder(environment.getOrDefault("STREAMAPP_AGENT_TLS_FOLDER", "").trim()),
                 defaults(environment.getOrDefault("STREAMAPP_AGENT_DEFAULTS", "")));
+    }
+
+    private static Optional<Path> folder(String text) {
+        return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
     }
 
     private static OptionalInt port(String text) {

@@ -123,6 +123,7 @@ final class Bridge {
             round.put("followUpMillis", wish.millis());
             round.put("followUpFor", wish.purpose().word());
         });
+        result.warmInMillis().ifPresent(millis -> round.put("warmInMillis", millis));
         round.put("fellBack", result.fellBack());
         return round;
     }

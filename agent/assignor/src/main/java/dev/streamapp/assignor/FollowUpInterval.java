@@ -38,7 +38,7 @@ final class FollowUpInterval {
             known != null && known.processes().equals(announcement.leaving()) ? known : new Leaving(announcement.leaving(), nowMillis));
         Optional<AssignmentResult.FollowUp> followUp = result.followUp().map(wish -> wish.purpose() != AssignmentResult.Purpose.LEARNING ? wish
             : new AssignmentResult.FollowUp(grown(wish.millis(), nowMillis - leaving.since()), wish.purpose()));
-        return new AssignmentResult(result.placements(), result.moves(), result.learners(), followUp, result.fellBack());
+        return new AssignmentResult(result.placements(), result.moves(), result.learners(), followUp, result.fellBack(), result.warmInMillis());
     }
 
     private static long grown(long usual, long elapsed) {

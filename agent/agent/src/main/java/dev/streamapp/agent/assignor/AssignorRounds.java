@@ -43,7 +43,7 @@ public final class AssignorRounds {
         } else if (round.get("epoch") instanceof Map<?, ?> epoch) {
             json.add("epoch", new Announcement.Epoch(number(epoch, "lease"), number(epoch, "counter")).json());
         }
-        for (String optional : new String[] {"ready", "followUpMillis"}) {
+        for (String optional : new String[] {"ready", "followUpMillis", "warmInMillis"}) {
             if (round.get(optional) != null) {
                 json.addProperty(optional, number(round, optional));
             }

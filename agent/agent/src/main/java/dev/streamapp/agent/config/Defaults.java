@@ -83,6 +83,23 @@ public final class Defaults {
         return wanted && serverOff.get().isEmpty() ? Map.of(FETCH_WAIT, FETCH_WAIT_MILLIS) : Map.of();
     }
 
+    /** Returns whether threads that have copies alone are prepared for their tasks. Those copies come by the assignor. */
+    boolean wantsWarmUp() {
+        return enabled("assignor") && serverOff.get().isEmpty();
+    }
+
+    /**
+     * Returns whether a task follows each copy. Only then can transactions be initialized before the task is there.
+     *
+     * <p>A standby is a copy for as long as the application runs. Brokers forget the ID of a producer that has no transaction for some days
+     * ({@code transactional.id.expiration.ms}), and the first transaction then fails, which costs the thread the state of its tasks.
+     *
+     * @param config every setting of the StreamsConfig with its value or default
+     */
+    static boolean copiesComeOnDemand(Map<?, ?> config) {
+        return number(config.get("num.standby.replicas"), 0) == 0;
+    }
+
     static String protocol(Map<?, ?> config) {
         return String.valueOf(config.get("group.protocol")).toLowerCase(Locale.ROOT).equals("streams") ? "streams" : "classic";
     }

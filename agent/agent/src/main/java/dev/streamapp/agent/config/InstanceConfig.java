@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /**
  * The configuration of an instance, read once from its StreamsConfig. It holds plain values and no object of Kafka.
@@ -54,6 +55,17 @@ public record InstanceConfig(String applicationId, JsonObject json, List<Limitat
         }
         Map<String, Object> consumer = (Map<String, Object>) consumerConfigs;
         consumer.putAll(defaults.decideRestore(values(new KafkaApi(KafkaApi.loaderOf(config, CONFIG)), config), consumer));
+    }
+
+    /**
+     * Lets a thread be prepared while it has copies alone, if that is wanted.
+     *
+     * @param allow is called with whether copies of this application come on demand
+     */
+    public static void allowWarmUp(Defaults defaults, Object config, Consumer<Boolean> allow) throws ReflectiveOperationException {
+        if (ASKING.get() == null && defaults.wantsWarmUp()) {
+            allow.accept(Defaults.copiesComeOnDemand(values(new KafkaApi(KafkaApi.loaderOf(config, CONFIG)), config)));
+        }
     }
 
     public static InstanceConfig read(Defaults defaults, Object config) throws ReflectiveOperationException {

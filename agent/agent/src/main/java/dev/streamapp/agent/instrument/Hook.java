@@ -11,6 +11,7 @@ import dev.streamapp.agent.instance.PollWaits;
 import dev.streamapp.agent.instance.TaskTimes;
 import dev.streamapp.agent.kafka.KafkaApi;
 import dev.streamapp.agent.runtime.WarningLog;
+import dev.streamapp.agent.warmup.WarmUp;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.BiFunction;
@@ -28,7 +29,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
 
     /** The parts of the agent that the advices reach. */
     public record Parts(Instances instances, Defaults defaults, LeaveOnClose leaveOnClose, AssignorInstaller assignor, TaskTimes taskTimes,
-                        PollWaits pollWaits, HeartbeatCap heartbeatCap, Runnable firstInstance) { }
+                        PollWaits pollWaits, HeartbeatCap heartbeatCap, WarmUp warmUp, Runnable firstInstance) { }
 
     public Hook(Parts parts) {
         this.parts = parts;
@@ -46,6 +47,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                 case "consumerConfigs" -> {
                     InstanceConfig.complete(parts.defaults(), values[0], values[1]);
                     parts.pollWaits().configured(values[0], (Map<?, ?>) values[1]);
+                    InstanceConfig.allowWarmUp(parts.defaults(), values[0], onDemand -> parts.warmUp().allow((Map<?, ?>) values[1], onDemand));
                 }
                 case "restoreConfigs" -> InstanceConfig.completeRestore(parts.defaults(), values[0], values[1]);
                 case "close" -> {
@@ -62,6 +64,14 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                 case "task" -> {
                     parts.pollWaits().changed();
                     parts.taskTimes().changed(values[0], values[1]);
+                    parts.warmUp().changed(values[0], values[1]);
+                }
+                case "producer" -> parts.warmUp().constructed(values[0], values[1]);
+                case "initTransactions" -> {
+                    return parts.warmUp().initializing(values[0]);
+                }
+                case "initTransactionsFailed" -> {
+                    return parts.warmUp().initializationFailed(values[0], (Throwable) values[1]);
                 }
                 case "assignment" -> parts.pollWaits().changed();
                 case "poll" -> {

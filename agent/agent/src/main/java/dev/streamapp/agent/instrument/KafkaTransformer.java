@@ -2,7 +2,9 @@ package dev.streamapp.agent.instrument;
 
 import static net.bytebuddy.matcher.ElementMatchers.isConstructor;
 import static net.bytebuddy.matcher.ElementMatchers.named;
+import static net.bytebuddy.matcher.ElementMatchers.not;
 import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
+import static net.bytebuddy.matcher.ElementMatchers.takesNoArguments;
 
 import dev.streamapp.agent.advice.AssignmentAdvice;
 import dev.streamapp.agent.advice.CleanUpAdvice;
@@ -11,8 +13,10 @@ import dev.streamapp.agent.advice.CloseWithTimeoutAdvice;
 import dev.streamapp.agent.advice.ConstructorAdvice;
 import dev.streamapp.agent.advice.ConsumerConfigsAdvice;
 import dev.streamapp.agent.advice.HeartbeatAdvice;
+import dev.streamapp.agent.advice.InitTransactionsAdvice;
 import dev.streamapp.agent.advice.LoadClassAdvice;
 import dev.streamapp.agent.advice.PollAdvice;
+import dev.streamapp.agent.advice.ProducerAdvice;
 import dev.streamapp.agent.advice.RestoreConfigsAdvice;
 import dev.streamapp.agent.advice.TaskStateAdvice;
 import dev.streamapp.agent.runtime.WarningLog;
@@ -32,7 +36,7 @@ import net.bytebuddy.matcher.ElementMatcher;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Puts the advices into seven classes of Kafka when they are loaded, in any class loader.
+ * Puts the advices into eight classes of Kafka when they are loaded, in any class loader.
  *
  * <p>Byte Buddy is loaded only then, so a JVM without Kafka pays next to nothing.
  */
@@ -48,7 +52,8 @@ public final class KafkaTransformer implements ClassFileTransformer {
             "org/apache/kafka/clients/consumer/internals/StreamsGroupHeartbeatRequestManager", List.of("heartbeat"),
             "org/apache/kafka/streams/processor/internals/AbstractTask", List.of("taskState"),
             "org/apache/kafka/streams/processor/internals/StreamsPartitionAssignor", List.of("assigned"),
-            "org/apache/kafka/clients/consumer/KafkaConsumer", List.of("polling"));
+            "org/apache/kafka/clients/consumer/KafkaConsumer", List.of("polling"),
+            "org/apache/kafka/clients/producer/KafkaProducer", List.of("producer", "initTransactions"));
 
     @Override
     public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
@@ -88,6 +93,8 @@ public final class KafkaTransformer implements ClassFileTransformer {
             case "taskState" -> new Target(TaskStateAdvice.class, named("transitionTo").and(takesArguments(1)));
             case "assigned" -> new Target(AssignmentAdvice.class, named("onAssignment").and(takesArguments(2)));
             case "polling" -> new Target(PollAdvice.class, named("poll").and(takesArguments(Duration.class)));
+            case "producer" -> new Target(ProducerAdvice.class, isConstructor().and(not(takesNoArguments())));
+            case "initTransactions" -> new Target(InitTransactionsAdvice.class, named("initTransactions"));
             default -> throw new IllegalArgumentException(key);
         };
     }

@@ -4,6 +4,9 @@ import com.google.gson.Gson;
 import com.google.gson.JsonObject;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsParameters;
+import com.sun.net.httpserver.HttpsServer;
 import dev.streamapp.agent.announcement.Announcement;
 import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.config.Defaults;
@@ -14,10 +17,12 @@ import dev.streamapp.agent.report.Health;
 import dev.streamapp.agent.report.Probe;
 import dev.streamapp.agent.report.Prober;
 import dev.streamapp.agent.report.Report;
+import dev.streamapp.agent.tls.ServerTls;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
+import javax.net.ssl.SSLContext;
 
 /**
  * The HTTP side of the protocol.
@@ -46,13 +51,29 @@ public final class ReportServer {
         }
     }
 
-    /** Binds the port on every address of the pod and starts to answer. Throws if another process uses the port. */
-    public ReportServer(int port, Parts parts) throws IOException {
+    /**
+     * Binds the port on every address of the pod and starts to answer. Throws if another process uses the port.
+     *
+     * @param tls what it serves HTTPS with; empty: it serves plain HTTP
+     */
+    public ReportServer(int port, Parts parts, Optional<SSLContext> tls) throws IOException {
         this.parts = parts;
-        server = HttpServer.create(new InetSocketAddress(port), BACKLOG);
+        InetSocketAddress address = new InetSocketAddress(port);
+        server = tls.isEmpty() ? HttpServer.create(address, BACKLOG) : secured(address, tls.get());
         server.setExecutor(executor);
         server.createContext("/", this::handle);
         server.start();
+    }
+
+    private static HttpServer secured(InetSocketAddress address, SSLContext context) throws IOException {
+        HttpsServer server = HttpsServer.create(address, BACKLOG);
+        server.setHttpsConfigurator(new HttpsConfigurator(context) {
+            @Override
+            public void configure(HttpsParameters parameters) {
+                parameters.setSSLParameters(ServerTls.parameters(getSSLContext()));
+            }
+        });
+        return server;
     }
 
     int port() {

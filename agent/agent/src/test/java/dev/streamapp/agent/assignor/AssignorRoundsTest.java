@@ -30,6 +30,14 @@ class AssignorRoundsTest {
     }
 
     @Test
+    void aRoundTellsHowLongAProcessIsNotWarmYet() {
+        Map<String, Object> round = round("a");
+        round.put("warmInMillis", 7000L);
+        rounds.record(round);
+        assertEquals(7000, rounds.last("a").get("warmInMillis").getAsLong());
+    }
+
+    @Test
     void aRoundOfTheWrongFormIsRefusedAndTheLastOneStays() {
         rounds.record(round("a"));
         for (Map.Entry<String, Object> wrong : Map.of("moved", (Object) "2", "announcement", "what", "followUpFor", "fun", "learning", -1).entrySet()) {

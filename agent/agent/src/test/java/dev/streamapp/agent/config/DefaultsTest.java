@@ -1,6 +1,8 @@
 package dev.streamapp.agent.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.streamapp.agent.assignor.AssignorInstaller;
 import java.util.HashMap;
@@ -101,5 +103,19 @@ class DefaultsTest {
         consumer.clear();
         serverOff = "no port is free";
         assertEquals(Map.of(), restore(ALL));
+    }
+
+    @Test
+    void threadsArePreparedWhereTheAssignorIsOursAndTheServerListens() {
+        assertTrue(new Defaults(Set.of("assignor"), new AssignorInstaller(null), () -> serverOff).wantsWarmUp());
+        assertFalse(new Defaults(Set.of("heartbeat", "leave"), new AssignorInstaller(null), () -> serverOff).wantsWarmUp());
+        serverOff = "no port is free";
+        assertFalse(new Defaults(Set.of("assignor"), new AssignorInstaller(null), () -> serverOff).wantsWarmUp());
+    }
+
+    @Test
+    void copiesComeOnDemandWhereThereAreNoStandbys() {
+        assertTrue(Defaults.copiesComeOnDemand(Map.of("num.standby.replicas", 0)));
+        assertFalse(Defaults.copiesComeOnDemand(Map.of("num.standby.replicas", 1)));
     }
 }

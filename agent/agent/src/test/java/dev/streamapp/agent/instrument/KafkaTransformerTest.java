@@ -26,6 +26,7 @@ class KafkaTransformerTest {
         "org/apache/kafka/streams/KafkaStreams, cleaned", "org/apache/kafka/streams/StreamsConfig, consumerConfigs",
         "org/apache/kafka/common/utils/Utils, loadClass", "org/apache/kafka/streams/processor/internals/AbstractTask, task",
         "org/apache/kafka/streams/processor/internals/StreamsPartitionAssignor, assignment", "org/apache/kafka/clients/consumer/KafkaConsumer, poll",
+        "org/apache/kafka/clients/producer/KafkaProducer, producer", "org/apache/kafka/clients/producer/KafkaProducer, initTransactions",
     })
     void theCodeOfItsAdviceIsInTheClass(String name, String event) throws IOException {
         byte[] bytes = transformed(name);

@@ -66,7 +66,8 @@ public final class LearnerAssignment {
         }
         List<AssignmentResult.Learner> learners = new ArrayList<>(takeover.learners());
         learners.addAll(standbys.learners());
-        return new AssignmentResult(placements(draft, takeover, standbys), draft.moves, learners, followUp(group, pending, takeover.warmInMillis()), "");
+        return new AssignmentResult(placements(draft, takeover, standbys), draft.moves, learners,
+            followUp(group, pending, takeover.warmInMillis()), "", takeover.firstWarmInMillis());
     }
 
     private static Map<String, AssignmentResult.Placement> placements(AssignmentDraft draft, Takeover takeover, StandbyTaskPlacement standbys) {

@@ -6,6 +6,7 @@ import dev.streamapp.assignor.core.model.Settings;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Decides which planned moves happen in this round, and which copies learn for a later one.
@@ -22,6 +23,7 @@ final class Takeover {
     private boolean pending;
     private long free;
     private long warmInMillis = Long.MAX_VALUE;
+    private Optional<Long> firstWarmInMillis = Optional.empty();
 
     /**
      * Prepare for one group with its plan.
@@ -37,6 +39,7 @@ final class Takeover {
     /** Make the moves of this round. */
     void make() {
         List<Integer> planned = planned();
+        firstWarmInMillis = planned.stream().map(task -> draft.coldMillis(draft.target[task])).filter(cold -> cold > 0).min(Long::compare);
         List<Integer> ready = planned.stream().filter(task -> draft.isReady(task, draft.target[task])).toList();
         boolean[] waits = new boolean[draft.processes.length];
         // Copies that are ready and wait for others count: the limit is on copies that exist beside the standbys.
@@ -103,6 +106,11 @@ final class Takeover {
     /** Return in how many milliseconds the first process is warm for which a ready copy waits; the largest number if none does. */
     long warmInMillis() {
         return warmInMillis;
+    }
+
+    /** Return in how many milliseconds the first process is warm for which a move waits, its copy ready or not; empty if all are warm. */
+    Optional<Long> firstWarmInMillis() {
+        return firstWarmInMillis;
     }
 
     /** Return whether a part of the plan remains. */

@@ -107,7 +107,8 @@ record Scenario(String name, JsonNode story, JsonNode round) {
         Map<String, Set<String>> standbys = new TreeMap<>();
         node.get("standbys").properties().forEach(entry -> standbys.put(entry.getKey(), new TreeSet<>(names(entry.getValue()))));
         return "actives " + actives + "\nstandbys " + standbys + "\nlearners " + new TreeSet<>(names(node.get("learners")))
-            + "\nmoved " + node.get("moved").asLong() + "\nfollow-up " + node.path("followUp").asText("none") + "\nfell back ";
+            + "\nmoved " + node.get("moved").asLong() + "\nfollow-up " + node.path("followUp").asText("none") + "\nwarm in "
+            + node.path("warmIn").asText("none") + "\nfell back ";
     }
 
     /** Write an outcome so that it can be compared as a whole. */
@@ -124,7 +125,7 @@ record Scenario(String name, JsonNode story, JsonNode round) {
         result.learners().forEach(one -> learners.add(one.task() + " " + one.process() + (one.ready() ? " ready" : " learning")));
         String followUp = result.followUp().map(wish -> wish.purpose().word() + " " + wish.millis()).orElse("none");
         return "actives " + actives + "\nstandbys " + standbys + "\nlearners " + learners + "\nmoved " + result.moved()
-            + "\nfollow-up " + followUp + "\nfell back " + result.fellBack();
+            + "\nfollow-up " + followUp + "\nwarm in " + result.warmInMillis().map(String::valueOf).orElse("none") + "\nfell back " + result.fellBack();
     }
 
     @Override

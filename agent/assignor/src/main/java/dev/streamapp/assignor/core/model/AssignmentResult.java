@@ -13,9 +13,17 @@ import java.util.Set;
  * @param learners copies for later moves
  * @param followUp the time and reason of the next rebalance, if one is needed
  * @param fellBack why the result has the previous owners instead of a plan; empty if it has a plan
+ * @param warmInMillis in how many milliseconds the first process is warm that takes over a task of the plan; empty if all of them are
  */
 public record AssignmentResult(
-    Map<String, Placement> placements, List<Move> moves, List<Learner> learners, Optional<FollowUp> followUp, String fellBack) {
+    Map<String, Placement> placements, List<Move> moves, List<Learner> learners, Optional<FollowUp> followUp, String fellBack,
+    Optional<Long> warmInMillis) {
+
+    /** A result in which no move waits for a process to be warm. */
+    public AssignmentResult(
+        Map<String, Placement> placements, List<Move> moves, List<Learner> learners, Optional<FollowUp> followUp, String fellBack) {
+        this(placements, moves, learners, followUp, fellBack, Optional.empty());
+    }
 
     /** The tasks of one process. */
     public record Placement(Set<String> actives, Set<String> standbys) {}

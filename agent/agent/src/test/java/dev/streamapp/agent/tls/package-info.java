@@ -1,0 +1,2 @@
+/** Tests of the agent's certificate. */
+package dev.streamapp.agent.tls;
