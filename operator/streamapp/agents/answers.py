@@ -6,6 +6,7 @@ Made by `client`, read by the controller.
 from dataclasses import dataclass
 from enum import Enum
 
+from streamapp.agents.tls import AgentTls
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
@@ -22,6 +23,8 @@ class AgentAddress:
     address: str
     """IPv4 or IPv6, as text."""
     port: int
+    tls: AgentTls | None = None
+    """How to know it; None: it serves plain HTTP."""
 
     @property
     def host(self) -> str:

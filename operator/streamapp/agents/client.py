@@ -1,7 +1,8 @@
 """Sends requests to agents: a deadline on each, a bound on every answer, turns for all of them.
 
 The controller creates one per process. It retries nothing: the next pass asks again. It follows no redirect and uses no
-proxy: a token is sent to the address of a pod and nowhere else.
+proxy: a token is sent to the address of a pod and nowhere else. Where the address has a certificate to expect, nothing
+is sent before that certificate was seen.
 """
 
 import asyncio
@@ -10,11 +11,13 @@ import os
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import aiohttp
 
+from streamapp.agents import tls
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
+from streamapp.agents.sockets import AgentSockets
 from streamapp.agents.turns import ApplicationTurns, NoTurnError, Turns
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.wire.agent_report import MOST_BYTES, Expected, NotOurReportError, read_report
@@ -33,6 +36,7 @@ _DECODED_AT_ONCE = 64 * 1024
 _REPORT = "/streamapp/v1/report"
 _LEAVING = "/streamapp/v1/leaving"
 _HEARTBEAT = "/streamapp/v1/heartbeat"
+_NO_TLS: dict[str, Any] = {}
 _MOST_TOLD = 64 * 1024
 """Bytes of an answer to an announcement."""
 
@@ -54,6 +58,10 @@ class _SilentError(_NoAnswerError):
     """The whole deadline passed."""
 
 
+class _UntrustedError(_NoAnswerError):
+    """Who answers has no certificate that is trusted; no request was sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class _HttpAnswer:
     status: int
@@ -70,12 +78,18 @@ class AgentClient:
     budget: ByteBudget = field(default_factory=ByteBudget)
     """Of unfinished answers."""
     _session: aiohttp.ClientSession | None = field(default=None, init=False)
+    _sockets: AgentSockets = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Bound the lives of sockets by the deadline."""
+        self._sockets = AgentSockets(self.deadline_seconds)
 
     async def close(self) -> None:
         """Drop every connection."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+            await self._sockets.close()
 
     async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Read the reports of all of these at the same time; one reading for each, in their order."""
@@ -128,10 +142,15 @@ class AgentClient:
             async with turns.turn(address.pod_uid):
                 asked_at = self.now()
                 answer = await self._ask("GET", address, _REPORT, token, MOST_BYTES)
+                answered_at = self.now()
             if answer.status != 200:
                 return _silent(address, _refusal(answer))
             expected = Expected(
-                ordinal=address.ordinal, pod_uid=address.pod_uid, application_id=application_id, asked_at=asked_at
+                ordinal=address.ordinal,
+                pod_uid=address.pod_uid,
+                application_id=application_id,
+                asked_at=asked_at,
+                answered_at=answered_at,
             )
             if len(answer.body) <= _DECODED_AT_ONCE:
                 report = read_report(answer.body, expected)
@@ -143,6 +162,8 @@ class AgentClient:
             )
         except UndecodableError as error:
             return _silent(address, f"{error}; if the agent is newer than the operator, upgrade the operator")
+        except _UntrustedError as error:
+            return _silent(address, str(error), is_untrusted=True)
         except (_NoAnswerError, NoTurnError) as error:
             return _silent(address, str(error))
         return AgentReading(report.report, report.topology)
@@ -183,9 +204,11 @@ class AgentClient:
     ) -> _HttpAnswer:
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         headers |= {} if body is None else {"Content-Type": "application/json"}
+        scheme, trust = ("http", _NO_TLS) if address.tls is None else ("https", _expected(address.tls))
+        url = f"{scheme}://{address.host}:{address.port}{path}"
         try:
             async with self._http_session().request(
-                method, f"http://{address.host}:{address.port}{path}", data=body, headers=headers, allow_redirects=False
+                method, url, data=body, headers=headers, allow_redirects=False, **trust
             ) as response:
                 with self.budget.share(token, response.close) as share:
                     return _HttpAnswer(response.status, await _bounded(response, most, share))
@@ -195,6 +218,8 @@ class AgentClient:
             why = "the reports of all agents together need more memory than there is"
             raise _NoAnswerError(f"{why}; look at the sizes of the reports") from None
         except aiohttp.ClientConnectorError as error:
+            if address.tls is not None and isinstance(error, aiohttp.ClientSSLError):
+                raise _UntrustedError(tls.refusal(error, address.tls)) from None
             next_step = _NOBODY_LISTENS if error.os_error.errno == errno.ECONNREFUSED else _UNREACHABLE
             raise _NoAnswerError(f"it cannot be connected to ({_cause(error)}); {next_step}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -204,13 +229,18 @@ class AgentClient:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # A pod's address can belong to another pod a moment later: no connection is used twice.
-                connector=aiohttp.TCPConnector(limit=0, force_close=True),
+                connector=aiohttp.TCPConnector(limit=0, force_close=True, socket_factory=self._sockets.make),
                 timeout=aiohttp.ClientTimeout(total=self.deadline_seconds),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
             )
         return self._session
+
+
+def _expected(agent: tls.AgentTls) -> dict[str, Any]:
+    """What a request needs to see the certificate of the pod, though it connects to an address."""
+    return {"ssl": agent.context, "server_hostname": agent.server_name}
 
 
 async def _bounded(response: aiohttp.ClientResponse, most: int, share: Share) -> bytes:
@@ -248,5 +278,5 @@ def _cause(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _silent(address: AgentAddress, why: str) -> AgentReading:
-    return AgentReading(AgentSilent(address.ordinal, f"agent of {address}: {why}"))
+def _silent(address: AgentAddress, why: str, *, is_untrusted: bool = False) -> AgentReading:
+    return AgentReading(AgentSilent(address.ordinal, f"agent of {address}: {why}", is_untrusted))

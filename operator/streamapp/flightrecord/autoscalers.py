@@ -5,7 +5,7 @@ The operator lists autoscalers about every half minute; a line has the time of t
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from streamapp.core.facts.autoscalers import Autoscaler, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.flightrecord.lines import Head
@@ -51,4 +51,12 @@ def _line(head: Head, at: datetime, autoscaler: Autoscaler) -> AutoscalerLine:
         current_replicas=autoscaler.current,
         desired_replicas=autoscaler.desired,
         is_active=autoscaler.is_active,
+        cannot_act=autoscaler.hindrance,
+        limited_by=autoscaler.limited_by,
+        up_window_seconds=_seconds(autoscaler.up_window),
+        down_window_seconds=_seconds(autoscaler.down_window),
     )
+
+
+def _seconds(window: timedelta | None) -> float | None:
+    return None if window is None else window.total_seconds()

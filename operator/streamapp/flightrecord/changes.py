@@ -4,7 +4,7 @@ The controller calls `FlightLog.lines` once per pass, before it reports the pass
 the pass ends. Only `FlightLog` remembers what was recorded: a new process begins with everything.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,16 +18,19 @@ from streamapp.core.evidence.membership import MemberPlacement, place_members
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.status.gaps import Gap, GapUnknown
 from streamapp.flightrecord import forecasts, layout, lines
 from streamapp.flightrecord.autoscalers import AutoscalerLog
+from streamapp.flightrecord.changelogs import ChangelogLog
 from streamapp.flightrecord.copies import copies, end_of, position
 from streamapp.flightrecord.lines import ExecutedStep, Head
+from streamapp.flightrecord.pods import ObservedPods, PodLog
 from streamapp.flightrecord.sampling import Sampler
-from streamapp.flightrecord.schema import ConfigLine, GroupLine, PodLine, Record
+from streamapp.flightrecord.schema import GroupLine, Record
+from streamapp.flightrecord.settings import ConfigLog
 from streamapp.flightrecord.task_gaps import TaskGapLog
 from streamapp.simulator.forecast.comparison import Finished, Forecast
 
@@ -69,16 +72,13 @@ class FlightLog:
     _decided: tuple[object, ...] | None = None
     _decided_at: datetime = _NEVER
     _looked_at: datetime = _NEVER
-    _config: ConfigLine | None = None
-    _task_set: TaskSet | None = None
-    """The source of the tasks in `_config`."""
-    _pods: Mapping[str, tuple[tuple[object, ...], PodLine]] = field(default_factory=dict)
-    _tells_pods: bool = True
-    """Whether every pod gets a line in this pass, changed or not."""
+    _config: ConfigLog = field(default_factory=ConfigLog)
+    _pods: PodLog = field(default_factory=PodLog)
     _closed: set[tuple[object, ...]] = field(default_factory=set)
     _read_at: datetime | None = None
     """End of the newest recorded reading."""
     _autoscalers: AutoscalerLog = field(default_factory=AutoscalerLog)
+    _changelogs: ChangelogLog = field(default_factory=ChangelogLog)
     _task_gaps: TaskGapLog = field(default_factory=TaskGapLog)
     _group: GroupLine | None = None
     _epoch_key: object = None
@@ -93,11 +93,14 @@ class FlightLog:
         """Give the lines that this pass adds, and remember them as written."""
         if abs(look.snapshot.now - self._looked_at) > TELL_AGAIN:
             # Nobody knows what was in force meanwhile.
-            self._decided, self._config, self._group, self._tells_pods = None, None, None, True
+            self._decided = self._group = None
+            self._config.tell_again()
+            self._pods.tell_again()
         self._looked_at = look.snapshot.now
         reports = fresh(look.snapshot, look.policy.timing) if look.policy.agent else {}
         records: list[Record] = [*self._scale_lines(look), *self._group_lines(look)]
         records += self._autoscalers.lines(self.head, look.snapshot.now, look.snapshot.replica_writers)
+        records += self._changelogs.lines(self.head, look.snapshot)
         records += self._task_gaps.by_agents(self.head, reports) if reports else ()
         placement = _placement(look)
         records += self._config_lines(look, reports)
@@ -148,20 +151,12 @@ class FlightLog:
     def _pod_lines(
         self, look: Look, placement: MemberPlacement | None, reports: Mapping[Ordinal, AgentReport]
     ) -> Iterator[Record]:
-        now, workload = look.snapshot.now, look.snapshot.workload
         processes = {} if placement is None else layout.processes(placement)
-        live = layout.pod_lines(self.head, now, workload, look.pods, processes, reports)
-        keyed = {uid: (layout.pod_identity(line), line) for uid, line in live.items()}
-        # Removed pods come first: the last line of an ordinal must be that of the pod that replaced another.
-        for uid, (_, line) in self._pods.items():
-            if uid not in keyed:
-                changes = {"ts": now, "is_gone": True, "is_running": False, "is_ready": False}
-                yield line.model_copy(update=changes)
-        for uid, (identity, line) in keyed.items():
-            before = self._pods.get(uid)
-            if before is None or before[0] != identity or self._tells_pods:
-                yield line
-        self._pods, self._tells_pods = keyed, False
+        snapshot = look.snapshot
+        observed = ObservedPods(
+            snapshot.now, snapshot.workload, look.pods, processes, reports, ends=snapshot.container_ends
+        )
+        return self._pods.lines(self.head, observed)
 
     def _group_lines(self, look: Look) -> Iterator[Record]:
         """Lines of every reading since the last pass: a rebalance can have come and gone."""
@@ -193,50 +188,9 @@ class FlightLog:
         yield self._group
 
     def _config_lines(self, look: Look, reports: Mapping[Ordinal, AgentReport]) -> Iterator[Record]:
-        if not isinstance(look.streamapp, StreamApp):
-            return
-        config = self._config_of(look, look.streamapp, reports.values())
-        before = self._config
-        if before is None or config.model_copy(update={"ts": before.ts}) != before:
-            self._config = config
-            yield config
-
-    def _config_of(self, look: Look, streamapp: StreamApp, reports: Iterable[AgentReport]) -> ConfigLine:
-        """An unknown value keeps its last known value: a rebalance changes no configuration."""
-        before, task_set, policy = self._config, look.snapshot.task_set, look.policy
-        tasks, stateful = (None, ()) if before is None else (before.tasks, before.stateful_tasks)
-        if isinstance(task_set, TaskSet) and task_set is not self._task_set:
-            tasks, stateful = len(task_set.tasks), tuple(str(task.id) for task in task_set.stateful)
-            self._task_set = task_set
-        source = look.decision.source.source
-        reports = tuple(reports)
-        own = [report.recovery_lag for report in reports if report.recovery_lag is not None]
-        standbys = {report.standby_replicas for report in reports if report.standby_replicas is not None}
-        return ConfigLine(
-            **self.head,
-            seq=0,
-            ts=look.snapshot.now,
-            generation=look.snapshot.app.generation,
-            application_id=streamapp.spec.application_id,
-            image=str(streamapp.spec.application_container.get("image", "")),
-            tasks=tasks,
-            stateful_tasks=stateful,
-            threads=_threads(look.snapshot) or (None if before is None else before.threads),
-            acceptable_recovery_lag=policy.acceptable_recovery_lag,
-            application_recovery_lag=min(
-                (limit for limit in own if limit >= 0),
-                default=None if before is None else before.application_recovery_lag,
-            ),
-            learner_source=source.value
-            if isinstance(source, LearnerSource)
-            else ("" if before is None else before.learner_source),
-            standby_replicas=max(standbys, default=None if before is None else before.standby_replicas),
-            stabilization_seconds=policy.stabilization_window.total_seconds(),
-            timeout_seconds=policy.timeout.total_seconds(),
-            scale_down_policy=policy.scale_down.value,
-            paused=look.snapshot.app.paused,
-            dry_run=look.snapshot.app.dry_run,
-        )
+        if isinstance(look.streamapp, StreamApp):
+            source, told = look.decision.source.told, tuple(reports.values())
+            yield from self._config.lines(self.head, look.streamapp, look.snapshot, look.policy, source, told)
 
     def _sample_lines(
         self, look: Look, placement: MemberPlacement | None, reports: Mapping[Ordinal, AgentReport]
@@ -251,10 +205,12 @@ class FlightLog:
         observed = copies(look.snapshot, placement, look.policy.timing, makes_learners=self._makes_learners)
         if observed is None:
             return
-        own = None if self._config is None else self._config.application_recovery_lag
+        own = self._config.application_recovery_lag
         limit = look.policy.acceptable_recovery_lag if own is None else min(own, look.policy.acceptable_recovery_lag)
-        for sample in self._sampler.choose(observed, limit, partial(position, task_set=task_set)):
-            yield lines.sample_line(self.head, sample, end_of(sample.copy, sample.position, task_set), self._epoch)
+        chosen = self._sampler.choose(observed, limit, partial(position, task_set=task_set))
+        if chosen:
+            samples = [(sample, end_of(sample.copy, sample.position, task_set)) for sample in chosen]
+            yield lines.samples_line(self.head, samples, self._epoch)
 
     def _is_news(self, snapshot: Snapshot, *, has_agents: bool) -> bool:
         """Whether to sample copies in this pass: without agents, positions change only with a rebalance."""
@@ -272,13 +228,6 @@ class FlightLog:
 def _placement(look: Look) -> MemberPlacement | None:
     latest = look.snapshot.latest
     return look.decision.placement if latest is not None and layout.shows_layout(latest) else None
-
-
-def _threads(snapshot: Snapshot) -> int | None:
-    latest = snapshot.latest
-    if latest is None or not layout.shows_layout(latest) or not isinstance(latest.group, GroupDescription):
-        return None
-    return len(latest.group.members)
 
 
 def _milliseconds(time: datetime) -> int:

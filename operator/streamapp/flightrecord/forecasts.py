@@ -33,7 +33,7 @@ def _made_line(head: Head, forecast: Forecast, now: datetime) -> ForecastLine:
             for move in outcome.moves[:MOST_MOVED]
         ),
         learners=outcome.learners,
-        rebalances=len(outcome.steps),
+        rebalances=outcome.rebalances,
         worst_share=outcome.worst,
         cold=outcome.cold,
     )
@@ -56,7 +56,7 @@ def _closed_line(head: Head, finished: Finished) -> ForecastClosedLine:
 
 
 def _change(forecast: Forecast) -> dict[str, Any]:
-    seconds = forecast.outcome.seconds
+    seconds, ways = forecast.outcome.seconds, forecast.outcome.ways
     return {
         "opened_at": forecast.opened_at,
         "from_replicas": forecast.from_replicas,
@@ -64,4 +64,7 @@ def _change(forecast: Forecast) -> dict[str, Any]:
         "p10_seconds": None if seconds is None else seconds.p10,
         "p50_seconds": None if seconds is None else seconds.p50,
         "p90_seconds": None if seconds is None else seconds.p90,
+        "fewest_moves": None if ways is None else ways.moves.fewest,
+        "most_moves": None if ways is None else ways.moves.most,
+        "uncertain_tasks": None if ways is None else len(ways.uncertain),
     }

@@ -1,16 +1,13 @@
-"""Makes lines of the flight record about pods, their volumes, and the members of the group.
+"""Makes lines of the flight record about the members of the group and their pods.
 
 `changes` decides which of them are news.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping
 from operator import itemgetter
-from typing import Any
 
 from streamapp.core.evidence.membership import MemberPlacement
-from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import (
     FollowUp,
     GroupDescription,
@@ -20,54 +17,8 @@ from streamapp.core.facts.group import (
     fingerprint,
 )
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
-from streamapp.core.facts.workload import Pod, Workload
 from streamapp.flightrecord.lines import Head
-from streamapp.flightrecord.schema import GroupLine, Holder, PodLine
-
-
-def pod_lines(
-    head: Head,
-    at: datetime,
-    workload: Workload,
-    manifests: Iterable[Mapping[str, Any]],
-    processes: Mapping[Ordinal, str],
-    reports: Mapping[Ordinal, AgentReport],
-) -> Mapping[str, PodLine]:
-    """Lines of all pods, by UID.
-
-    Args:
-        head: Fields that all lines share.
-        at: Time of the pass.
-        workload: The pods as gates see them.
-        manifests: The pods as the API server returned them.
-        processes: The process ID that the members of a pod show, by ordinal.
-        reports: Fresh agent reports, by ordinal.
-    """
-    by_uid = {manifest["metadata"]["uid"]: manifest for manifest in manifests}
-    recorded = {volume.ordinal: volume.process_id for volume in workload.volumes}
-    lines = {}
-    for pod in workload.pods:
-        process = recorded.get(pod.ordinal)
-        report = reports.get(pod.ordinal)
-        own = report if report is not None and report.pod_uid == pod.uid else None
-        lines[pod.uid] = PodLine(
-            **head,
-            seq=0,
-            ts=at,
-            process_id=str(process) if process is not None else processes.get(pod.ordinal, ""),
-            state_bytes=None if own is None else own.state_bytes,
-            free_bytes=None if own is None else own.free_bytes,
-            **_pod_fields(pod, by_uid.get(pod.uid, {})),
-        )
-    return lines
-
-
-def pod_identity(line: PodLine) -> tuple[object, ...]:
-    """The fields whose change makes a new line; the free space of the volume changes all the time."""
-    return (
-        *(line.ordinal, line.node, line.revision, line.is_scheduled, line.is_running, line.is_ready),
-        *(line.is_terminating, line.container_id, line.process_id, line.volume),
-    )
+from streamapp.flightrecord.schema import GroupLine, Holder
 
 
 def group_line(head: Head, reading: GroupReading, placement: MemberPlacement | None, epoch: int) -> GroupLine:
@@ -119,28 +70,6 @@ def processes(placement: MemberPlacement) -> Mapping[Ordinal, str]:
         for member in members
         if member.process_id is not None
     }
-
-
-def _pod_fields(pod: Pod, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    spec = manifest.get("spec", {})
-    return {
-        "ordinal": pod.ordinal,
-        "pod_uid": pod.uid,
-        "node": spec.get("nodeName", ""),
-        "revision": pod.revision,
-        "is_scheduled": bool(spec.get("nodeName")),
-        "is_running": pod.is_running,
-        "is_ready": pod.ready,
-        "is_terminating": pod.terminating,
-        "container_id": pod.container.id or "",
-        "volume": _claim(spec.get("volumes") or (), pod.ordinal),
-    }
-
-
-def _claim(volumes: Sequence[Mapping[str, Any]], ordinal: Ordinal) -> str:
-    """The claim that the StatefulSet made for this ordinal: its name ends like the pod's."""
-    names = (str(volume.get("persistentVolumeClaim", {}).get("claimName", "")) for volume in volumes)
-    return next((name for name in names if name.endswith(f"-{ordinal}")), "")
 
 
 def _holders(group: GroupDescription, placement: MemberPlacement) -> tuple[Holder, ...]:

@@ -4,7 +4,7 @@
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from streamapp.api.managed_fields import authors_of
 from streamapp.core.actions import decision as core
 from streamapp.core.evidence.coverage import TaskWait
-from streamapp.core.evidence.eta import EtaAt
+from streamapp.core.evidence.eta import Estimate, EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.facts.hold_record import Hold, HoldRecord
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.snapshot import DesiredSample, Snapshot
@@ -23,7 +23,9 @@ from streamapp.flightrecord.schema import (
     Actor,
     Blocker,
     DecisionLine,
-    SampleLine,
+    EtaKind,
+    SampledCopies,
+    SamplesLine,
     ScaleLine,
     StepClosedLine,
     StepLine,
@@ -36,6 +38,11 @@ Head = Mapping[str, Any]
 
 _HPA = ("kube-controller-manager", "horizontal-pod-autoscaler")
 _KEDA = "keda-operator"
+_ETA_KINDS: Mapping[type[Estimate], EtaKind] = {
+    EtaAt: EtaKind.KNOWN,
+    NeverAtThisSpeed: EtaKind.NEVER,
+    NotKnown: EtaKind.NOT_MEASURED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ def decision_line(head: Head, decision: core.Decision, snapshot: Snapshot) -> De
         blocking=tuple(map(_blocker, heapq.nlargest(MOST_BLOCKERS, decision.waiting_for, key=_distance))),
         blocking_count=len(decision.waiting_for),
         eta_seconds=_seconds(eta.time - snapshot.now) if isinstance(eta, EtaAt) else None,
+        eta_kind=None if hold is None else _ETA_KINDS[type(eta)],
         converged=convergence.is_converged if convergence.can_be_told else None,
         converging_reason="" if convergence.waits_for is None else convergence.waits_for.reason.name,
     )
@@ -103,7 +111,7 @@ def step_line(head: Head, executed: ExecutedStep, decision: core.Decision) -> St
             from_replicas, to_replicas = step.from_replicas, step.to_replicas
         case core.CreateStatefulSet():
             to_replicas = step.replicas
-        case core.RestartPod() | core.RecordProcessId() | core.RecordState():
+        case core.RestartPod() | core.RecordProcessId() | core.RecordState() | core.ExpandVolume():
             ordinal = step.ordinal
         case _:
             pass
@@ -142,24 +150,42 @@ def closed_line(
     )
 
 
-def sample_line(head: Head, sample: ChosenSample, end: int | None, epoch: int) -> SampleLine:
-    """One copy; `end` is its end offset."""
-    copy = sample.copy
-    return SampleLine(
+def samples_line(head: Head, samples: Sequence[tuple[ChosenSample, int | None]], epoch: int) -> SamplesLine:
+    """The samples of one pass, each with its end offset; at least one."""
+    alike: dict[tuple[object, ...], list[tuple[ChosenSample, int | None]]] = {}
+    for sample, end in samples:
+        copy = sample.copy
+        key = (copy.process, copy.ordinal, sample.at, copy.role, copy.state, copy.source, sample.interval)
+        alike.setdefault(key, []).append((sample, end))
+    return SamplesLine(
         **head,
         seq=0,
-        ts=sample.at,
-        task=str(copy.task),
+        ts=max(sample.at for sample, _ in samples),
+        epoch=epoch,
+        copies=tuple(map(_sampled_copies, alike.values())),
+    )
+
+
+def _sampled_copies(alike: Sequence[tuple[ChosenSample, int | None]]) -> SampledCopies:
+    """Samples that differ in task and offsets alone."""
+    sample, _ = alike[0]
+    copy = sample.copy
+    return SampledCopies(
+        process_id=str(copy.process),
+        ordinal=copy.ordinal,
+        at=sample.at,
         role=copy.role,
         state=None if copy.state is None else TaskState[copy.state.name],
-        ordinal=copy.ordinal,
-        process_id=str(copy.process),
-        offset=sample.position.offset,
-        end_offset=end,
         source=copy.source,
         interval_seconds=_seconds(sample.interval),
-        epoch=epoch,
+        tasks=tuple(str(one.copy.task) for one, _ in alike),
+        offsets=_known(tuple(one.position.offset for one, _ in alike)),
+        end_offsets=_known(tuple(end for _, end in alike)),
     )
+
+
+def _known(offsets: tuple[int | None, ...]) -> tuple[int | None, ...] | None:
+    return None if all(offset is None for offset in offsets) else offsets
 
 
 def hold_of(decision: core.Decision) -> Hold | None:

@@ -188,7 +188,7 @@ class OutageLog:
             began = now if is_under_way or not wanted.history else wanted.history[-1].at
             self._scaling = _Change(Cause.SCALE, min(began, now), None)
             self._changes.append(self._scaling)
-        elif look.decision.convergence.is_converged:
+        elif look.decision.convergence.is_settled:
             self._end_scaling(now)
         self._desired = wanted.replicas
 

@@ -158,8 +158,10 @@ def _crosses(before: int | None, now: int | None, limit: int) -> bool:
 
 
 def _next_beat(copy: ObservedCopy, at: datetime) -> datetime:
-    """The next heartbeat of this copy, at least half of `HEARTBEAT` away; copies spread over all seconds."""
-    number = copy.process.value.int + 7919 * copy.task.partition + 104_729 * copy.task.subtopology
+    """The next heartbeat of this copy, at least half of `HEARTBEAT` away.
+
+    All copies of a process have theirs together, since one line says them shortest; processes spread over all seconds.
+    """
     earliest = at + HEARTBEAT / 2
     second = int((earliest - _EPOCH).total_seconds()) + 1
-    return _EPOCH + timedelta(seconds=second + (number - second) % _HEARTBEAT_SECONDS)
+    return _EPOCH + timedelta(seconds=second + (copy.process.value.int - second) % _HEARTBEAT_SECONDS)

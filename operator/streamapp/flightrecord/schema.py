@@ -2,69 +2,21 @@
 
 The operator's recorder writes it, `streamapp.analytics` reads it, and `docs/flight-record.schema.json` publishes it. A
 line leaves out what is unknown. `recorder` and `seq` identify a line. Times are those of the recorder's clock, in UTC.
-A version can gain fields; a field that changes its meaning makes a new version.
+A version can gain kinds and fields; a field that changes its meaning makes a new version.
 """
 
-from datetime import datetime
 from enum import Enum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, TypeAdapter
-from pydantic.alias_generators import to_camel
+from pydantic import Field, TypeAdapter, model_validator
 
-VERSION: Final = 1
+from streamapp.flightrecord.contract import Count, Line, Offsets, Part, Seconds, Task, Time
+
 MOST_BLOCKERS = 100
 """The most tasks that a decision names, the furthest behind first; `blockingCount` counts all of them."""
 
 MOST_MOVED = 200
 """The most moves that a forecast names; `moves` counts all of them."""
-
-Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Task = Annotated[str, Field(pattern=r"^[0-9]+_[0-9]+$")]
-Offsets = Annotated[int, Field(ge=0, le=2**63 - 1)]
-"""Offsets of all changelogs of a task, summed. Transaction markers and compacted records count."""
-
-
-def _in_micros(time: datetime) -> str:
-    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-Time = Annotated[AwareDatetime, PlainSerializer(_in_micros, return_type=str)]
-"""In UTC."""
-
-
-class Part(BaseModel):
-    """Fields of a line: camel case in JSON, no other fields, immutable."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-        extra="forbid",
-        frozen=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class Line(Part):
-    """The fields of every line."""
-
-    v: Literal[1] = VERSION
-    """Version of this contract."""
-    cluster: str
-    """Name of the Kubernetes cluster from the operator's settings; can be empty."""
-    namespace: str
-    app: str
-    """Name of the StreamApp; empty on lines about the recorder itself."""
-    uid: str
-    """Of the StreamApp: a new StreamApp under an old name is another application."""
-    ts: Time
-    """Time of the observation or action."""
-    recorder: str
-    """The process that wrote the line: its pod and a random part, made at its start."""
-    seq: Count
-    """Rises by one with each line of that process, dropped lines included."""
 
 
 class Role(Enum):
@@ -93,8 +45,42 @@ class SampleSource(Enum):
     """Positions from the JVM; the operator read end offsets after them."""
 
 
+class SampledCopies(Part):
+    """Copies in one process at one time that differ in task and offsets alone. Each list has an entry for each copy."""
+
+    process_id: str
+    ordinal: Count
+    at: Time
+    """Time of the report or reading."""
+    role: Role
+    state: TaskState | None = None
+    """Absent for standbys, and if unknown."""
+    source: SampleSource
+    interval_seconds: Seconds
+    """Time to the next sample of these copies, if nothing changes."""
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
+    offsets: tuple[Offsets | None, ...] | None = None
+    """The next offset that each copy applies, null if unknown; absent if all are, as for running actives."""
+    end_offsets: tuple[Offsets | None, ...] | None = None
+
+    @model_validator(mode="after")
+    def _has_an_entry_for_each_copy(self) -> Self:
+        if any(given is not None and len(given) != len(self.tasks) for given in (self.offsets, self.end_offsets)):
+            raise ValueError("offsets and endOffsets need an entry for each task")
+        return self
+
+
+class SamplesLine(Line):
+    """The copies of an application that one pass sampled; `ts` is the latest `at`."""
+
+    kind: Literal["samples"] = "samples"
+    epoch: Count
+    """The epoch of the assignment that the samples belong to, see `group`."""
+    copies: Annotated[tuple[SampledCopies, ...], Field(min_length=1)]
+
+
 class SampleLine(Line):
-    """One copy of one task at one time."""
+    """One copy of one task at one time, as operators wrote it at first; `samples` took its place."""
 
     kind: Literal["sample"] = "sample"
     task: Task
@@ -144,6 +130,16 @@ class Blocker(Part):
     lag: Offsets | None = None
 
 
+class EtaKind(Enum):
+    """What two measurements of the lag say of the end of a hold."""
+
+    KNOWN = "KNOWN"
+    NEVER = "NEVER"
+    """The copies come no nearer."""
+    NOT_MEASURED = "NOT_MEASURED"
+    """There are no two measurements to compare."""
+
+
 class DecisionLine(Line):
     """A decision of the operator: one line for each change, and one for each pass during a hold."""
 
@@ -163,6 +159,9 @@ class DecisionLine(Line):
     blocking: Annotated[tuple[Blocker, ...], Field(max_length=MOST_BLOCKERS)] = ()
     blocking_count: Count = 0
     eta_seconds: Seconds | None = None
+    """By two measurements of the lag."""
+    eta_kind: EtaKind | None = None
+    """Whether there is an estimate, and if not, why; absent without a hold."""
     converged: bool | None = None
     """Absent if unknown."""
     converging_reason: str = ""
@@ -224,7 +223,7 @@ class ForecastLine(Line):
     from_replicas: Count
     to_replicas: Count
     assignor: str
-    """`stock` or `learner`."""
+    """`stock`, `learner`, or `sticky` where brokers assign."""
     moves: Count
     moved: Annotated[tuple[MovedTask, ...], Field(max_length=MOST_MOVED)] = ()
     """The first of the moves."""
@@ -239,6 +238,11 @@ class ForecastLine(Line):
     """In a tenth of the cases the change is over before; absent if sizes of changelogs are not known."""
     p50_seconds: Seconds | None = None
     p90_seconds: Seconds | None = None
+    fewest_moves: Count | None = None
+    """Where brokers assign: in the way of the fewest moves; `moves` is one way. Absent for a classic group."""
+    most_moves: Count | None = None
+    uncertain_tasks: Count | None = None
+    """Where brokers assign: tasks that can end on one of several pods, since ties fall by IDs of members."""
 
 
 class ForecastResult(Enum):
@@ -267,10 +271,13 @@ class ForecastClosedLine(Line):
     p10_seconds: Seconds | None = None
     p50_seconds: Seconds | None = None
     p90_seconds: Seconds | None = None
+    fewest_moves: Count | None = None
+    most_moves: Count | None = None
+    uncertain_tasks: Count | None = None
     seen_moves: Count | None = None
     """Absent if the change was superseded, as are the next two."""
     wrong_moves: Count | None = None
-    """Stateful tasks that ended elsewhere than predicted."""
+    """Stateful tasks that ended on a pod that was predicted in no way."""
     seen_seconds: Seconds | None = None
     """From the change of the desired replicas until members and tasks were as they stayed."""
     error_ratio: Seconds | None = None
@@ -299,6 +306,16 @@ class GapLine(Line):
     source: SampleSource
 
 
+class ChangelogsLine(Line):
+    """What all changelogs have taken so far; `ts` is when their ends were read. The growth is the throughput."""
+
+    kind: Literal["changelogs"] = "changelogs"
+    slots: Count
+    """Ends of the changelogs of all stateful tasks, summed."""
+    tasks: Count
+    """How many tasks that are."""
+
+
 class PodLine(Line):
     """A pod appeared, changed or is gone."""
 
@@ -319,7 +336,16 @@ class PodLine(Line):
     volume: str = ""
     """Name of its claim; empty if it has none."""
     state_bytes: Count | None = None
+    """What the state takes on the volume, by the agent. A change by a hundredth of the volume makes a line."""
     free_bytes: Count | None = None
+    """What is free on the volume, by the agent."""
+    requested_bytes: Count | None = None
+    """What the claim of the volume asks for."""
+    ended_at: Time | None = None
+    """When the last container that ended in this pod did, by the node's clock; absent if none was seen to end."""
+    end_reason: str = ""
+    """How it ended, in the words of Kubernetes, for example `OOMKilled`."""
+    exit_code: Count | None = None
 
 
 class Holder(Part):
@@ -359,6 +385,15 @@ class AutoscalerLine(Line):
     current_replicas: Count | None = None
     desired_replicas: Count | None = None
     is_active: bool | None = None
+    cannot_act: str = ""
+    """Why it does not scale: the reason word of its condition, for example `FailedGetResourceMetric`; empty if it does.
+    """
+    limited_by: str = ""
+    """The reason word of its condition `ScalingLimited`, for example `TooFewReplicas`: it wants fewer than
+    `minReplicas`. Empty if it is not limited."""
+    up_window_seconds: Seconds | None = None
+    """`behavior.scaleUp.stabilizationWindowSeconds`; absent if the spec leaves it to Kubernetes, as is the next."""
+    down_window_seconds: Seconds | None = None
 
 
 class ConfigLine(Line):
@@ -382,7 +417,18 @@ class ConfigLine(Line):
     stabilization_seconds: Seconds
     timeout_seconds: Seconds
     scale_down_policy: str
-    settle_seconds: Seconds | None = None
+    heartbeat_seconds: Seconds | None = None
+    """The consumers' `heartbeat.interval.ms`, by the agents, as are the next four. Where pods differ: the longest."""
+    session_timeout_seconds: Seconds | None = None
+    """The consumers' `session.timeout.ms`: so long a process that died keeps its tasks."""
+    leaves_on_close: bool | None = None
+    """Whether every process gives up its tasks when it closes."""
+    is_static: bool | None = None
+    """Whether a consumer is a static member."""
+    streams_versions: tuple[str, ...] = ()
+    """Versions of Kafka Streams in the pods, in order."""
+    availability: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    """Percentage of the task-seconds in which tasks must run: `spec.objective.availability`."""
     paused: bool = False
     dry_run: bool = False
 
@@ -409,7 +455,8 @@ class RecorderLine(Line):
 
 
 Record = Annotated[
-    SampleLine
+    SamplesLine
+    | SampleLine
     | ScaleLine
     | DecisionLine
     | StepLine
@@ -417,6 +464,7 @@ Record = Annotated[
     | ForecastLine
     | ForecastClosedLine
     | GapLine
+    | ChangelogsLine
     | PodLine
     | GroupLine
     | AutoscalerLine

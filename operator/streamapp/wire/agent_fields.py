@@ -168,6 +168,7 @@ class RoundFields(_Fields):
     ready: Maybe[Count] = None
     follow_up_millis: Maybe[Count] = None
     follow_up_for: Purpose = None
+    warm_in_millis: Maybe[Millis] = None
     fell_back: str
 
 

@@ -61,6 +61,8 @@ class Expected:
     application_id: str
     asked_at: datetime
     """When the request was sent, aware of its zone: every age in the report is counted back from it."""
+    answered_at: datetime | None = None
+    """When the answer was in; None: at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ def _report(fields: ReportFields, instance: InstanceFields, where: str, expected
         incarnation=fields.agent.incarnation,
         sequence=fields.agent.sequence,
         as_of=expected.asked_at - timedelta(milliseconds=fields.agent.age_millis),
+        heard_at=expected.answered_at,
         process_id=None if instance.process_id is None else _process_id(instance.process_id, f"{where}.processId"),
         tasks=None if instance.tasks is None else _tasks(instance.tasks, f"{where}.tasks"),
         heard=_heard(fields.announcement),
@@ -135,7 +138,21 @@ def _report(fields: ReportFields, instance: InstanceFields, where: str, expected
         heartbeat_cap=_cap(fields.heartbeat),
         file_system=instance.file_system or None,
         task_times=tuple(_times(one, f"{where}.taskTimes", expected.asked_at) for one in instance.task_times or ()),
+        parts=_parts(fields, instance, "" if last_round is None else last_round.fell_back),
     )
+
+
+def _parts(fields: ReportFields, instance: InstanceFields, fell_back: str) -> int:
+    """How much of a report is kept; the topology is kept once for the application."""
+    tasks, named = instance.tasks or (), fields.announcement.process_ids or ()
+    texts = (
+        *(fell_back, fields.agent.incarnation, instance.client_state, instance.state_directory or ""),
+        *(instance.kafka_version or "", instance.file_system or ""),
+        *(aside.why for aside in (*instance.asides, *fields.asides)),
+        *(store.store for task in tasks for store in task.stores or ()),
+    )
+    stores = sum(len(task.stores or ()) for task in tasks)
+    return len(tasks) + stores + len(instance.task_times or ()) + len(named) + sum(map(len, texts)) // 100
 
 
 def _settings(fields: InstanceFields) -> ClientSettings:
@@ -190,13 +207,15 @@ def _memory(fields: MemoryFields | None) -> ContainerMemory | None:
 
 
 def _round(fields: RoundFields, asked_at: datetime) -> AssignorRun:
+    made_at, warm_in = asked_at - timedelta(milliseconds=fields.age_millis), _millis(fields.warm_in_millis)
     return AssignorRun(
-        made_at=asked_at - timedelta(milliseconds=fields.age_millis),
+        made_at=made_at,
         state=fields.announcement,
         epoch=_epoch(fields.epoch),
         moved=fields.moved,
         learning=fields.learning,
         follow_up_is_watch=fields.follow_up_for == "expiry",
+        warm_at=None if warm_in is None else made_at + warm_in,
         fell_back=fields.fell_back,
     )
 

@@ -3,6 +3,7 @@
 Called by the controller, and for the template by the command line. Pure.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from streamapp.api.http.messages import (
@@ -17,6 +18,7 @@ from streamapp.api.http.messages import (
     Tasks,
     Volume,
 )
+from streamapp.api.http.streams import streams_row_from, streams_told
 from streamapp.api.v1alpha1.pod_template import mapping
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.doctor.diagnoses import Finding
@@ -71,6 +73,7 @@ def tasks_told(namespace: str, name: str, table: TaskTable | Refusal, *, as_of: 
         speeds=SpeedsTold(
             restore=table.speeds.restore, pauses_up=table.speeds.pauses_up, pauses_down=table.speeds.pauses_down
         ),
+        streams=None if table.streams is None else streams_told(table.streams),
         tasks=tuple(_task(row) for row in table.rows),
     )
 
@@ -88,6 +91,7 @@ def table_from(told: Tasks) -> TaskTable:
         processes=tuple(_process_row(one) for one in told.processes),
         volumes=tuple(_volume_row(one) for one in told.volumes),
         speeds=Speeds(restore=speeds.restore, pauses_up=speeds.pauses_up, pauses_down=speeds.pauses_down),
+        streams=None if told.streams is None else streams_row_from(told.streams),
     )
 
 
@@ -195,7 +199,7 @@ def _process(row: ProcessRow) -> Process:
         ordinal=row.ordinal,
         process_id=str(row.process),
         threads=row.threads,
-        lags={str(task): lag for task, lag in sorted(row.lags.items())},
+        lags=_lags(row.lags),
         newest_version=row.newest_version,
         kafka_version=row.kafka_version,
         standby_replicas=row.standby_replicas,
@@ -209,7 +213,7 @@ def _process_row(told: Process) -> ProcessRow:
         ordinal=Ordinal(told.ordinal),
         process=ProcessId.parse(told.process_id),
         threads=told.threads,
-        lags={TaskId.parse(task): lag for task, lag in told.lags.items()},
+        lags=_lags_by_task(told.lags),
         newest_version=told.newest_version,
         kafka_version=told.kafka_version,
         standby_replicas=told.standby_replicas,
@@ -223,7 +227,7 @@ def _volume(row: VolumeRow) -> Volume:
         ordinal=row.ordinal,
         process_id=str(row.process),
         kept_at=row.kept_at,
-        lags={str(task): lag for task, lag in sorted(row.lags.items())},
+        lags=_lags(row.lags),
     )
 
 
@@ -232,5 +236,13 @@ def _volume_row(told: Volume) -> VolumeRow:
         ordinal=Ordinal(told.ordinal),
         process=ProcessId.parse(told.process_id),
         kept_at=told.kept_at,
-        lags={TaskId.parse(task): lag for task, lag in told.lags.items()},
+        lags=_lags_by_task(told.lags),
     )
+
+
+def _lags(by_task: Mapping[TaskId, int]) -> dict[str, int]:
+    return {str(task): lag for task, lag in sorted(by_task.items())}
+
+
+def _lags_by_task(told: Mapping[str, int]) -> dict[TaskId, int]:
+    return {TaskId.parse(task): lag for task, lag in told.items()}

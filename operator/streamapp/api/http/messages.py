@@ -139,6 +139,45 @@ class SpeedsTold(Answered):
     pauses_down: tuple[float, ...] = ()
 
 
+class StreamsMember(Answered):
+    """A member of a group of the streams protocol, for predictions."""
+
+    member: str
+    ordinal: int | None = None
+    """Absent where its pod is not known."""
+    active: tuple[str, ...] = ()
+    """Of its target assignment, as is the next."""
+    standby: tuple[str, ...] = ()
+    offsets: Mapping[str, int] = {}
+    """Sums of offsets that it reported, by task."""
+
+
+class StreamsStandbys(Answered):
+    """`streams.num.standby.replicas` of a group, for predictions."""
+
+    now: int
+    at_rest: int
+    """What the operator puts back."""
+    most: int
+    """What the operator raises it to if it must."""
+
+
+class StreamsTold(Answered):
+    """What only a group of the streams protocol shows, for predictions."""
+
+    broker_release: str | None = None
+    """Kafka's release of the coordinator, such as `4.2`; absent for one that is not known."""
+    assignor: str | None = None
+    """As brokers from 4.4 on name it."""
+    standbys: StreamsStandbys | None = None
+    """Absent where it was not read."""
+    assignment_interval_millis: int | None = None
+    """The least time between two assignments; brokers from 4.3 on have one."""
+    heartbeat_millis: int
+    """The heartbeat interval while tasks move."""
+    members: tuple[StreamsMember, ...] = ()
+
+
 class Tasks(Answered):
     """All tasks of one StreamApp."""
 
@@ -162,6 +201,8 @@ class Tasks(Answered):
     processes: tuple[Process, ...] = ()
     volumes: tuple[Volume, ...] = ()
     speeds: SpeedsTold = SpeedsTold()
+    streams: StreamsTold | None = None
+    """Absent for a group of the classic protocol."""
     tasks: tuple[Task, ...] = ()
 
     def as_json(self) -> bytes:
@@ -258,6 +299,7 @@ class Recorded(Answered):
     hold_id: str = ""
     hold_since: AwareDatetime | None = None
     target: int | None = None
+    eta_seconds: float | None = None
     step: str = ""
     outcome: str = ""
     from_replicas: int | None = None
@@ -276,6 +318,9 @@ class Recorded(Answered):
     p90_seconds: float | None = None
     wrong_moves: int | None = None
     seen_seconds: float | None = None
+    fewest_moves: int | None = None
+    most_moves: int | None = None
+    uncertain_tasks: int | None = None
 
 
 class History(Answered):

@@ -31,6 +31,13 @@ def removal_drift(wanted: Manifest, live: Mapping[str, Any]) -> str:
     return ""
 
 
+def retained(wanted: Manifest, live: Mapping[str, Any]) -> Manifest:
+    """The retention policy as far as `manifests.retention_fields` has `Retain`, and the StatefulSet has not."""
+    policy = mapping(mapping(live.get("spec")).get("persistentVolumeClaimRetentionPolicy"))
+    asked = wanted.get("persistentVolumeClaimRetentionPolicy", {})
+    return {when: word for when, word in asked.items() if word == "Retain" != policy.get(when, "Retain")}
+
+
 def first_ordinal(live: Mapping[str, Any]) -> int:
     """Where the StatefulSet begins to count its pods: 0, unless another writer moved it."""
     return int(mapping(mapping(live.get("spec")).get("ordinals")).get("start") or 0)

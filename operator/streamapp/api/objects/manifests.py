@@ -17,6 +17,8 @@ from streamapp.api.names import (
     API_VERSION,
     APP_LABEL,
     APPLICATION_ID,
+    CONTAINER,
+    CREATION,
     KEPT_STATE,
     KIND,
     LEASE,
@@ -31,8 +33,9 @@ from streamapp.api.names import (
 from streamapp.api.objects.agent_injection import accepted_by, inject
 from streamapp.api.objects.volume_init import seeder
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
+from streamapp.api.v1alpha1.quantities import parse_quantity
 from streamapp.api.v1alpha1.spec import State, StreamAppSpec
-from streamapp.api.validation.conflicts import FIRST_SEEDER, OWN_INIT_CONTAINERS
+from streamapp.api.validation.conflicts import AGENT, FIRST_SEEDER, OWN_INIT_CONTAINERS
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Budget
@@ -56,10 +59,10 @@ class Installation:
     agent_pull_policy: str = "IfNotPresent"
     accepted: Callable[[str], str] = lambda _: ""
     """The hashes of the tokens that agents of a StreamApp accept, by its UID; empty while the operator has no key."""
-    hashes: dict[str, tuple[StreamAppSpec, str, str]] = field(
+    hashes: dict[str, tuple[StreamAppSpec, str, tuple[str, str | None] | None, str]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """The last hash of each StreamApp by UID, with the spec and the accepted tokens that it was made of."""
+    """The last hash of each StreamApp by UID, after the spec, the tokens and the storage that it was made of."""
 
 
 def statefulset(app: StreamApp, installation: Installation, live: Mapping[str, Any] | None = None) -> Manifest:
@@ -72,9 +75,9 @@ def statefulset(app: StreamApp, installation: Installation, live: Mapping[str, A
         app: What it is made of.
         installation: Who makes it.
         live: The one there is. An operator that has lost its key leaves the agents as they stand in there: pods must
-            not restart for that.
+            not restart for that. Its claim templates keep size and storage class.
     """
-    accepted = installation.accepted(app.metadata.uid) or accepted_by(app, live)
+    accepted = installation.accepted(app.metadata.uid) or accepted_by(live)
     spec: Manifest = {
         "serviceName": app.metadata.name,
         "podManagementPolicy": "Parallel",
@@ -83,21 +86,35 @@ def statefulset(app: StreamApp, installation: Installation, live: Mapping[str, A
         **removal_fields(app),
     }
     if app.spec.state is not None:
-        spec["volumeClaimTemplates"] = [_claim(app, app.spec.state)]
-    metadata = {**_metadata(app, installation), "annotations": {TEMPLATE_HASH: _hash(spec)}}
+        spec["volumeClaimTemplates"] = [_claim(app, app.spec.state, live)]
+    made = mapping(mapping(mapping(live).get("metadata")).get("annotations")).get(CREATION)
+    annotations = {TEMPLATE_HASH: _hash(spec), **({} if made is None else {CREATION: made})}
+    metadata = {**_metadata(app, installation), "annotations": annotations}
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
 
 
 def removal_fields(app: StreamApp) -> Manifest:
     """The fields of the StatefulSet's spec by which Kubernetes itself would restart pods or delete claims."""
-    fields: Manifest = {"updateStrategy": {"type": "OnDelete"}}
-    if app.spec.state is not None:
+    return {"updateStrategy": {"type": "OnDelete"}, **retention_fields(app)}
+
+
+def retention_fields(app: StreamApp | InvalidStreamApp) -> Manifest:
+    """The field by which Kubernetes deletes claims; of an invalid spec only what keeps them. Empty without claims."""
+    if isinstance(app, InvalidStreamApp):
+        policy = dict.fromkeys(app.keeps_claims, "Retain")
+    elif app.spec.state is None:
+        policy = {}
+    else:
         retention = app.spec.state.retention
-        fields["persistentVolumeClaimRetentionPolicy"] = {
-            "whenScaled": retention.when_scaled.value,
-            "whenDeleted": retention.when_deleted.value,
-        }
-    return fields
+        policy = {"whenScaled": retention.when_scaled.value, "whenDeleted": retention.when_deleted.value}
+    return {"persistentVolumeClaimRetentionPolicy": policy} if policy else {}
+
+
+def with_creation(manifest: Manifest, creation: str) -> Manifest:
+    """The StatefulSet with the name of the try that is to create it."""
+    metadata = manifest["metadata"]
+    annotations = {**mapping(metadata.get("annotations")), CREATION: creation}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 def with_replicas(manifest: Manifest, replicas: int) -> Manifest:
@@ -168,6 +185,11 @@ def disruption_budget(
     operator leaves out those that hold nothing. Nothing of it comes from the spec, so that a budget can be opened again
     although the spec is invalid by then.
 
+    Kubernetes counts the healthy pods against the replicas of the StatefulSet, whenever a pod or the budget changes. So
+    between a removal and the mark on its pods a closed budget can let as many others go. If it left out the pods that
+    leave, they could be evicted although the removal fails, or no operator runs. `minAvailable` counts no replicas; but
+    if another writer owns `maxUnavailable` too, the API server refuses both, and so each scale-down would wait.
+
     Args:
         app: Whose pods it is for.
         installation: Who makes it.
@@ -228,15 +250,18 @@ def _metadata(app: StreamApp | InvalidStreamApp, installation: Installation) -> 
     }
 
 
-def _claim(app: StreamApp, state: State) -> Manifest:
-    """The volume claim template. A StatefulSet's can never change: nothing may stand here that could."""
-    claim = state.volume_claim_template
+def _claim(app: StreamApp, state: State, live: Mapping[str, Any] | None) -> Manifest:
+    """The volume claim template. A StatefulSet's can never change: nothing may stand here that could.
+
+    So size and class stay as they were when the StatefulSet was made; `ExpandVolume` gives claims the size of today.
+    """
+    storage, storage_class = _storage(state, live)
     spec: Manifest = {
-        "accessModes": [mode.value for mode in claim.access_modes],
-        "resources": {"requests": {"storage": claim.resources.requests.storage}},
+        "accessModes": [mode.value for mode in state.volume_claim_template.access_modes],
+        "resources": {"requests": {"storage": storage}},
     }
-    if claim.storage_class_name is not None:
-        spec["storageClassName"] = claim.storage_class_name
+    if storage_class is not None:
+        spec["storageClassName"] = storage_class
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -247,6 +272,29 @@ def _claim(app: StreamApp, state: State) -> Manifest:
         },
         "spec": spec,
     }
+
+
+def other_storage_class(app: StreamApp, live: Mapping[str, Any]) -> str:
+    """Say in which storage class a StatefulSet makes claims, if the spec names another one; empty if it does not."""
+    if app.spec.state is None:
+        return ""
+    default = "the default class"
+    wanted = app.spec.state.volume_claim_template.storage_class_name or default
+    there = _storage(app.spec.state, live)[1] or default
+    return "" if wanted == there else f"{there}, not {wanted}"
+
+
+def _storage(state: State, live: Mapping[str, Any] | None) -> tuple[str, str | None]:
+    """Size and class in the claim template: as the spec writes them, unless a StatefulSet is there that has others."""
+    claim = state.volume_claim_template
+    text = claim.resources.requests.storage
+    templates = mappings(mapping(mapping(live).get("spec")).get("volumeClaimTemplates"))
+    found = next((one for one in templates if mapping(one.get("metadata")).get("name") == state.claim_name), None)
+    if found is None:
+        return text, claim.storage_class_name
+    spec = mapping(found.get("spec"))
+    there = str(mapping(mapping(spec.get("resources")).get("requests")).get("storage", text))
+    return text if parse_quantity(there) == parse_quantity(text) else there, spec.get("storageClassName")
 
 
 def _template(app: StreamApp, installation: Installation, accepted: str) -> Manifest:
@@ -260,7 +308,22 @@ def _template(app: StreamApp, installation: Installation, accepted: str) -> Mani
         inject(template["spec"], app, accepted, image=image, pull_policy=policy)
     if app.spec.state is not None:
         _add_state(template["spec"], app, app.spec.state, installation)
+    if not _shows_container(template["spec"], app):
+        annotations = {**mapping(metadata.get("annotations")), CONTAINER: app.spec.application_container["name"]}
+        template["metadata"]["annotations"] = annotations
     return template
+
+
+def _shows_container(pod: Manifest, app: StreamApp) -> bool:
+    """Whether a pod shows for ever which container is the application's: by the agent, or by the mount of its volume.
+
+    The StreamApp can name another one later, and members of live containers must not count as those of that one.
+    """
+    if len(pod["containers"]) == 1 or any(one.get("name") == AGENT for one in mappings(pod.get("initContainers"))):
+        return True
+    claim = None if app.spec.state is None else app.spec.state.claim_name
+    mounts = [{mount.get("name") for mount in mappings(one.get("volumeMounts"))} for one in pod["containers"]]
+    return claim is not None and sum(claim in names for names in mounts) == 1
 
 
 def _add_state(pod: Manifest, app: StreamApp, state: State, installation: Installation) -> None:
@@ -287,14 +350,17 @@ def _container_of(pod: Manifest, app: StreamApp) -> dict[str, Any]:
 
 def _template_hash(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> str:
     """Hash the template, or give the last hash: each pass asks, and making the template costs a tenth of a pass."""
-    uid, accepted = app.metadata.uid, installation.accepted(app.metadata.uid) or accepted_by(app, live)
+    uid = app.metadata.uid
+    accepted = (installation.accepted(uid) or accepted_by(live)) if app.spec.agent.enabled else ""
+    made_of = app.spec, accepted, None if app.spec.state is None else _storage(app.spec.state, live)
     known = installation.hashes.get(uid)
-    if known is not None and known[:2] == (app.spec, accepted):
-        return known[2]
+    # The very spec, which stays while nobody changes it: in an equal one `true` can stand where `1` was a mistake.
+    if known is not None and known[0] is app.spec and known[1:3] == made_of[1:]:
+        return known[3]
     made = str(statefulset(app, installation, live)["metadata"]["annotations"][TEMPLATE_HASH])
     while len(installation.hashes) >= MOST_HASHES:
         del installation.hashes[next(iter(installation.hashes))]
-    installation.hashes[uid] = app.spec, accepted, made
+    installation.hashes[uid] = *made_of, made
     return made
 
 

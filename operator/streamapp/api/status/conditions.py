@@ -62,17 +62,19 @@ def _with_times(
     condition: Condition, before: ConditionStatus | None, generation: int, now: datetime
 ) -> ConditionStatus:
     same = before is not None and before.status is condition.status
+    name = condition.reason.name
+    message = said(
+        condition.reason, condition.detail, with_next_step=not is_sound(condition.type, condition.status, name)
+    )
+    if before and same and (before.reason, before.message, before.observed_generation) == (name, message, generation):
+        return before
     return ConditionStatus(
         type=condition.type,
         status=condition.status,
         observed_generation=generation,
         last_transition_time=before.last_transition_time if before and same else now.replace(microsecond=0),
-        reason=condition.reason.name,
-        message=said(
-            condition.reason,
-            condition.detail,
-            with_next_step=not is_sound(condition.type, condition.status, condition.reason.name),
-        ),
+        reason=name,
+        message=message,
     )
 
 

@@ -5,7 +5,7 @@ for a plan); pure, and it decides nothing about pods.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from streamapp.api.v1alpha1.status import (
     DowntimeStatus,
     GroupProtocol,
     MemberStatus,
+    RaisedStandbysStatus,
     StreamAppStatus,
 )
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
@@ -29,6 +30,7 @@ from streamapp.core.evidence.failing_pods import fault_of
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
+from streamapp.core.facts.hold_record import RaisedStandbys, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy, Timing
 from streamapp.core.facts.snapshot import (
@@ -47,6 +49,8 @@ from streamapp.core.status.gaps import Gap, GapUnknown
 
 MOST_RESTARTS = 100
 """In one annotation, which a tenant writes."""
+_TIMING = Timing()
+"""The operator's own; it is checked when it is made, so each pass has this one."""
 NO_REASON = "no reason given"
 """What stands for a reason that a break-glass annotation leaves out: at night it must work all the same."""
 
@@ -78,6 +82,7 @@ def app_of(
         deleting=metadata.deletion_timestamp is not None,
         keeps_state=valid is None or valid.state is not None,
         max_idle_time=None if valid is None or valid.state is None else valid.state.max_idle_time,
+        volume_size=None if valid is None or valid.state is None else valid.state.volume_bytes,
         fault=None if isinstance(found, StreamApp) else found.sentence,
         conflicting=tuple(conflicting),
         held_because=_held_because(metadata.annotations.get(HOLD)),
@@ -111,7 +116,7 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
         memory_per_task=spec.learners.memory_per_task_bytes,
         rollout=spec.rollout.policy,
         disruption=spec.disruption.policy,
-        timing=timing or Timing(),
+        timing=timing or _TIMING,
     )
 
 
@@ -162,6 +167,7 @@ def status_of(
         members=answer.members(),
         last_steps=steps_with(decision, gap, previous),
         downtime=downtime or previous.downtime,
+        raised_standbys=_raised_standbys_status(decision, snapshot, previous),
         conditions=with_times(decision.conditions, previous.conditions, snapshot.app.generation, snapshot.now),
     )
     return _written(status)
@@ -194,6 +200,23 @@ def status_after_raise(previous: StreamAppStatus, raised: Raise, unread: str, no
     return _written(status)
 
 
+def raised_standbys_of(status: StreamAppStatus) -> RaisedStandbys | None:
+    """The setting of the group that must be put back, by the status: where the hold record is gone, it is the copy."""
+    raised = status.raised_standbys
+    return None if raised is None else RaisedStandbys(**raised.model_dump())
+
+
+def _raised_standbys_status(
+    decision: Decision, snapshot: Snapshot, previous: StreamAppStatus
+) -> RaisedStandbysStatus | None:
+    """What the hold record says; as it was where there is none that could say it, or it cannot be read."""
+    record, statefulset = decision.record, snapshot.workload.statefulset
+    if statefulset is None or not statefulset.is_ours or isinstance(record, RecordUnreadable):
+        return previous.raised_standbys
+    raised = None if record is None else record.standbys
+    return None if raised is None else RaisedStandbysStatus(**asdict(raised))
+
+
 def _written(status: StreamAppStatus) -> dict[str, Any]:
     written: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
     return written
@@ -210,7 +233,7 @@ class _Answer:
 
     def learner_source(self) -> LearnerSource | None:
         """As last detected: while tasks move it cannot be told anew."""
-        source, before = self.decision.source.source, self.previous.learner_source
+        source, before = self.decision.source.told, self.previous.learner_source
         if isinstance(source, LearnerSource):
             return source
         # What agents said is over as soon as one of them says otherwise.
@@ -260,7 +283,9 @@ class _Answer:
         word = self.snapshot.agents.latest(ordinal)
         if isinstance(word, AgentSilent):
             return AgentState.UNREACHABLE
-        return AgentState.ACTIVE if word.is_ours else AgentState.INACTIVE
+        # With the streams protocol brokers assign, so that no assignor is missing in the JVM.
+        is_streams = self.group_protocol() is GroupProtocol.STREAMS
+        return AgentState.ACTIVE if word.is_ours or is_streams else AgentState.INACTIVE
 
     def _claim(self, ordinal: Ordinal) -> str | None:
         if not isinstance(self.found, StreamApp) or self.found.spec.state is None:

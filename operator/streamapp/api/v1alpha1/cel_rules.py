@@ -55,6 +55,10 @@ class ApiModel(BaseModel):
         use_attribute_docstrings=True,
     )
 
+
+class RuledModel(ApiModel):
+    """A part with rules about several of its fields. Of most parts there are very many, and they have none."""
+
     rules: ClassVar[tuple[Rule, ...]] = ()
 
     @model_validator(mode="after")
@@ -68,7 +72,6 @@ class ApiModel(BaseModel):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Add the rules to the schema that pydantic makes."""
         made = handler(schema)
-        if cls.rules:
-            target = handler.resolve_ref_schema(made)
-            target["x-kubernetes-validations"] = [rule.schema for rule in cls.rules]
+        target = handler.resolve_ref_schema(made)
+        target["x-kubernetes-validations"] = [rule.schema for rule in cls.rules]
         return made

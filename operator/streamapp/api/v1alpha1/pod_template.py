@@ -11,6 +11,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MOST_CONTAINERS = 32
+MOST_LEVELS = 100
+"""A pod template of Kubernetes has a tenth of them."""
 
 _OPEN: JsonSchemaValue = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -53,12 +55,12 @@ def has_container(template: dict[str, Any], name: str) -> bool:
 
 def mapping(value: object) -> Mapping[str, Any]:
     """An object of an open template; empty where there is none."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict | Mapping) else {}  # (JSON is dicts, and asking for those is fast)
 
 
 def mappings(value: object) -> list[Mapping[str, Any]]:
     """The objects in a list of an open template; whatever else stands there is for the API server to refuse."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [one for one in value if isinstance(one, dict | Mapping)] if isinstance(value, list) else []
 
 
 _OF_TEMPLATE: Mapping[str, type] = {"metadata": dict, "spec": dict}
@@ -77,6 +79,8 @@ _OF_CONTAINER: Mapping[str, type] = {
 def _read(value: object) -> dict[str, Any]:
     if not isinstance(value, dict) or not isinstance(value.get("spec"), dict):
         raise PydanticCustomError("template", "must have a spec, as the pod template of a StatefulSet has")
+    if _is_deeper(value, MOST_LEVELS):
+        raise PydanticCustomError("template", "must not be nested deeper than {most} levels", {"most": MOST_LEVELS})
     containers = value["spec"].get("containers")
     if not isinstance(containers, list) or not 0 < len(containers) <= MOST_CONTAINERS:
         raise PydanticCustomError("template", "must have 1 to {most} containers", {"most": MOST_CONTAINERS})
@@ -89,6 +93,17 @@ def _read(value: object) -> dict[str, Any]:
     for container in containers:
         _check_shapes(container, _OF_CONTAINER)
     return value
+
+
+def _is_deeper(value: object, most: int) -> bool:
+    """Whether objects and lists lie in each other in more levels; without recursion, since they can be very many."""
+    level: list[Any] = [value]
+    for _ in range(most):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for several in inner for one in several if isinstance(one, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _check_shapes(part: Mapping[str, Any], shapes: Mapping[str, type]) -> None:

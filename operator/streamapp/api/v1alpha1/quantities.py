@@ -5,6 +5,7 @@ Used for fields of the StreamApp and for the figures of a ResourceQuota.
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 _PATTERN = re.compile(r"([+-]?[0-9]*\.?[0-9]*)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _FACTORS = {
@@ -16,6 +17,7 @@ _FACTORS = {
 }
 
 
+@lru_cache(maxsize=256)  # each pass reads the same few
 def parse_quantity(text: str) -> Decimal:
     """Give the number in its base unit: bytes, cores or pieces; ValueError for what is no quantity."""
     match = _PATTERN.fullmatch(text)

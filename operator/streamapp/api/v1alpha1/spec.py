@@ -5,13 +5,13 @@ maximum, so that the CEL rules have a bounded cost. `null` is never used.
 """
 
 from datetime import timedelta
-from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any
 
 from pydantic import Field, StrictBool, StrictInt
 
-from streamapp.api.v1alpha1.cel_rules import ApiModel, Rule, unchangeable
+from streamapp.api.objective import budget_share
+from streamapp.api.v1alpha1.cel_rules import ApiModel, Rule, RuledModel, unchangeable
 from streamapp.api.v1alpha1.durations import DurationText
 from streamapp.api.v1alpha1.field_types import (
     INT32,
@@ -101,12 +101,9 @@ class AccessMode(Enum):
 class Requests(ApiModel):
     """Requests of a volume claim."""
 
-    storage: Quantity = Field(
-        json_schema_extra=unchangeable(
-            FIXED_CLAIM, cel="quantity(string(self)).compareTo(quantity(string(oldSelf))) == 0"
-        )
-    )
-    """Size of each volume, for example 20Gi. It cannot be changed."""
+    storage: Quantity
+    """Size of each volume, for example 20Gi. If you raise it, the operator has every claim ask for that much, and the
+    storage driver enlarges the volumes. The storage class must allow expansion. A lower size changes no volume."""
 
 
 class Resources(ApiModel):
@@ -119,16 +116,9 @@ class Resources(ApiModel):
 class VolumeClaimTemplate(ApiModel):
     """Template of the volume claim of each ordinal."""
 
-    rules = (
-        Rule(
-            cel="has(self.storageClassName) == has(oldSelf.storageClassName)",
-            message=f"cannot be added or removed: {FIXED_CLAIM}",
-            field="storageClassName",
-        ),
-    )
-
-    storage_class_name: ObjectName | None = Field(default=None, json_schema_extra=unchangeable(FIXED_CLAIM))
-    """Storage class. Absent: the cluster's default. It cannot be changed."""
+    storage_class_name: ObjectName | None = None
+    """Storage class. Absent: the cluster's default. Volumes that are there keep theirs; docs/operations.md says how
+    ordinals get volumes of another one."""
     access_modes: Annotated[tuple[AccessMode, ...], Field(min_length=1, max_length=1)] = Field(
         default=(AccessMode.READ_WRITE_ONCE,),
         json_schema_extra=unchangeable(FIXED_CLAIM, **{"x-kubernetes-list-type": "atomic"}),
@@ -155,7 +145,7 @@ class Retention(ApiModel):
     """After the StreamApp is deleted."""
 
 
-class State(ApiModel):
+class State(RuledModel):
     """A volume per ordinal for the state of its Kafka Streams process."""
 
     rules = (
@@ -188,6 +178,11 @@ class State(ApiModel):
         """Return the application's `state.dir`."""
         return self.state_dir or self.mount_path
 
+    @property
+    def volume_bytes(self) -> int:
+        """Return the size of each volume in bytes."""
+        return int(parse_quantity(self.volume_claim_template.resources.requests.storage))
+
 
 class RequestedSource(Enum):
     """Where copies of tasks come from."""
@@ -201,7 +196,8 @@ class Learners(ApiModel):
 
     source: RequestedSource | None = None
     """Where copies come from. Absent: the operator detects the source. Standbys: `num.standby.replicas` is at least 1.
-    OnDemand: the agent's task assignor makes copies before a pod leaves. It needs `agent.enabled`."""
+    OnDemand: the agent's task assignor makes copies before a pod leaves; with the streams group protocol, the operator
+    raises the group's standbys. It needs `agent.enabled`."""
     rebalance: Rebalance = Rebalance.CONSERVATIVE
     """With source OnDemand: when tasks move to their new pod. Conservative: all at once, when all copies of the pod are
     caught up. Eager: each task as soon as its copy is caught up."""
@@ -243,7 +239,16 @@ class AgentDefault(Enum):
     LEAVE = "leave"
 
 
-class Agent(ApiModel):
+class AgentTls(ApiModel):
+    """The certificate with which agents serve HTTPS."""
+
+    secret_ref: SecretRef
+    """Secret of type kubernetes.io/tls, as cert-manager writes it: pods mount `tls.crt` and `tls.key`, and the operator
+    trusts `ca.crt`. The certificate must be valid for `<pod>.<name>.<namespace>.svc` of every pod, for example by
+    `*.<name>.<namespace>.svc`. The operator needs the right to read this Secret only."""
+
+
+class Agent(RuledModel):
     """An agent in the application's JVM: it reports the state of tasks and helps to move them."""
 
     rules = (
@@ -263,6 +268,9 @@ class Agent(ApiModel):
     `keytool`."""
     port: Annotated[StrictInt, Field(ge=1, le=65535, json_schema_extra=INT32)] = 7711
     """Port of the pod on which the agent serves the operator."""
+    tls: AgentTls | None = None
+    """TLS between operator and agents. Absent: agents serve plain HTTP. Pods change at their next restart; see
+    `rollout.policy`. The operator asks each pod in the way that the pod was made for."""
     defaults: Annotated[tuple[AgentDefault, ...], Field(max_length=3)] = Field(
         default=tuple(AgentDefault), json_schema_extra={"x-kubernetes-list-type": "atomic"}
     )
@@ -271,7 +279,7 @@ class Agent(ApiModel):
     consumer wait for 100 ms at most. leave: a leaving pod leaves the group at once."""
 
 
-class ScaleDown(ApiModel):
+class ScaleDown(RuledModel):
     """When the operator can remove pods."""
 
     # The API server tries the rules on the default `{}` too, before it fills in the children's own.
@@ -298,10 +306,11 @@ class ScaleDown(ApiModel):
     stabilization_window: StabilizationWindow = timedelta(seconds=30)
     """How long `replicas` must be lower before a scale-down starts."""
     timeout: Timeout = timedelta(hours=1)
-    """How long a hold can last without progress before `onTimeout` applies."""
+    """How long the next pod can be waited for before `onTimeout` applies. It counts from the beginning of the hold, and
+    anew when a pod has left. Progress of copies and a restart of the operator do not move it."""
     on_timeout: OnTimeout = OnTimeout.WAIT
-    """Wait: keep waiting, with condition Stalled. GiveUp: cancel the scale-down until the spec changes. Proceed:
-    continue without caught-up copies, one pod at a time."""
+    """Wait: keep waiting, with condition Stalled if copies came no nearer for as long. GiveUp: cancel the scale-down
+    until the spec changes. Proceed: continue without caught-up copies, one pod at a time."""
     max_step: Annotated[StrictInt, Field(ge=1, le=MOST_REPLICAS, json_schema_extra=INT32)] | None = None
     """The most pods that leave with one step, or are drained at once. Absent: no limit. With a limit, tasks can move to
     a pod that leaves with a later step, and move again."""
@@ -312,7 +321,7 @@ class ScaleDown(ApiModel):
     """The fewest zones that these copies lie in after a removal. Absent: zones do not matter. A zone that is unknown
     holds the scale-down."""
     allow_zero: StrictBool = False
-    """Whether zero replicas are allowed. No copy remains then; the volumes do."""
+    """Whether zero replicas are allowed. Copies remain then only on volumes that `state.retention` keeps."""
 
 
 class Rollout(ApiModel):
@@ -342,10 +351,10 @@ class Objective(ApiModel):
     @property
     def budget(self) -> float:
         """The share of task-seconds that can be lost."""
-        return float(1 - Decimal(self.availability) / 100)
+        return budget_share(self.availability)
 
 
-class StreamAppSpec(ApiModel):
+class StreamAppSpec(RuledModel):
     """The desired state."""
 
     rules = (

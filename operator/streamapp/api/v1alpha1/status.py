@@ -14,6 +14,7 @@ from streamapp.api.v1alpha1.cel_rules import ApiModel
 from streamapp.api.v1alpha1.durations import DurationText
 from streamapp.api.v1alpha1.field_types import INT32, INT64
 from streamapp.core.actions.decision import Answer
+from streamapp.core.facts.hold_record import RaiseState
 from streamapp.core.facts.policy import LearnerSource
 
 MOST_MEMBERS = 200
@@ -225,6 +226,27 @@ class DowntimeStatus(ApiModel):
     """The most expensive cause first."""
 
 
+class RaisedStandbysStatus(ApiModel):
+    """`streams.num.standby.replicas` that the operator raised: a copy of what the hold record says."""
+
+    before: Count | None = None
+    """What was set for the group before. Absent: nothing, the brokers' default applied."""
+    instead_of: Count
+    """What applied before the last raise."""
+    is_second: bool = False
+    """Whether the operator had set that value, too."""
+    to: Count
+    """What the operator raised it to."""
+    at: datetime
+    """When this last changed."""
+    state: RaiseState
+    """How far the raise is: wanted, seen, foreign (another user's value stays), returning or returned."""
+    lease: Count | None = None
+    """Transitions of the operator's Lease at the first raise."""
+    cluster: Annotated[str, Field(max_length=255)] | None = None
+    """ID of the Kafka cluster where the operator raised it."""
+
+
 class ConditionStatus(ApiModel):
     """One condition, as Kubernetes defines them."""
 
@@ -269,6 +291,8 @@ class StreamAppStatus(ApiModel):
     """The last ten completed steps of scale-downs, newest first."""
     downtime: DowntimeStatus | None = None
     """Downtime of tasks in a month. Absent: the operator saw none yet."""
+    raised_standbys: RaisedStandbysStatus | None = None
+    """The setting of the group that the operator must put back. Absent: it must put back none."""
     conditions: Annotated[
         tuple[ConditionStatus, ...], Field(max_length=MOST_CONDITIONS, json_schema_extra=_BY_TYPE)
     ] = ()

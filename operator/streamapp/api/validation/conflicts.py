@@ -22,6 +22,10 @@ OWN_INIT_CONTAINERS = frozenset({SEEDER, FIRST_SEEDER, AGENT})
 """Those whose images come with the operator, and not from the StreamApp."""
 AGENT_FOLDER = "/streamapp/agent"
 """Where the agent's volume is mounted."""
+AGENT_TLS = "streamapp-agent-tls"
+"""The name of the volume with the agent's certificate: a pod that has it serves HTTPS at the agent's port."""
+AGENT_TLS_FOLDER = "/streamapp/agent-tls"
+"""Where that volume is mounted."""
 AGENT_VARIABLES = "STREAMAPP_AGENT_"
 """What the names of the agent's own variables begin with."""
 
@@ -56,12 +60,13 @@ def _agent(spec: StreamAppSpec) -> Iterator[Fault]:
     for place in ("initContainers", "containers"):
         if any(one.get("name") == AGENT for one in mappings(pod.get(place))):
             yield Fault(f"spec.template.spec.{place}", f"must not have one called {AGENT}, which the operator adds")
-    if any(volume.get("name") == AGENT for volume in mappings(pod.get("volumes"))):
-        yield Fault("spec.template.spec.volumes", f"must not have one called {AGENT}, which the operator adds")
-    if any(
-        str(mount.get("mountPath", "")).rstrip("/") == AGENT_FOLDER for mount in mappings(container.get("volumeMounts"))
-    ):
-        yield Fault(f"{field}.volumeMounts", f"must not mount anything at {AGENT_FOLDER}, where the agent goes")
+    volumes = {volume.get("name") for volume in mappings(pod.get("volumes"))}
+    mounts = {str(mount.get("mountPath", "")).rstrip("/") for mount in mappings(container.get("volumeMounts"))}
+    for volume, folder in ((AGENT, AGENT_FOLDER), (AGENT_TLS, AGENT_TLS_FOLDER)):
+        if volume in volumes:
+            yield Fault("spec.template.spec.volumes", f"must not have one called {volume}, which the operator adds")
+        if folder in mounts:
+            yield Fault(f"{field}.volumeMounts", f"must not mount anything at {folder}, where the agent goes")
     if any(str(one.get("name", "")).startswith(AGENT_VARIABLES) for one in mappings(container.get("env"))):
         yield Fault(f"{field}.env", f"must not set {AGENT_VARIABLES}…, which the operator sets")
     yield from _agent_port(spec)

@@ -42,6 +42,8 @@ class InvalidStreamApp:
     status: StreamAppStatus
     faults: tuple[Fault, ...]
     """At least one."""
+    keeps_claims: tuple[str, ...] = ()
+    """`whenScaled`, `whenDeleted`: where the spec says `Retain`, or nothing. No fault elsewhere must cost claims."""
 
     @property
     def sentence(self) -> str:
@@ -49,27 +51,52 @@ class InvalidStreamApp:
         return "; ".join(map(str, self.faults))
 
 
-def parse(resource: Mapping[str, Any]) -> StreamApp | InvalidStreamApp:
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A resource as the API server gave it, and as it was read."""
+
+    resource: Mapping[str, Any]
+    streamapp: StreamApp | InvalidStreamApp
+
+
+def parse(resource: Mapping[str, Any], before: Parsed | None = None) -> StreamApp | InvalidStreamApp:
     """Read one object.
 
     Fields that are unknown are left out of account: the API server has pruned what its schema does not know, so they
     are those of a newer schema, which comes before a newer operator.
 
+    Args:
+        resource: The object.
+        before: An earlier version of it; a spec or a status that is the same there is not read again.
+
     Raises:
         pydantic.ValidationError: There is no metadata as every API server gives it: this is no Kubernetes object.
     """
     metadata = Metadata.model_validate(resource.get("metadata"))
-    status = _status(resource.get("status"))
+    is_same_status = before is not None and before.resource.get("status") == resource.get("status")
+    status = before.streamapp.status if before is not None and is_same_status else _status(resource.get("status"))
     raw = resource.get("spec")
+    if before is not None and isinstance(before.streamapp, StreamApp):
+        known = before.streamapp
+        # The version first: `1` and `true` are equal here, and in a pod template one of them is a mistake.
+        if _version(known.metadata) == _version(metadata) and before.resource.get("spec") == raw:
+            return StreamApp(metadata=metadata, spec=known.spec, status=status)
     try:
         spec = StreamAppSpec.model_validate(raw, extra="ignore")
     except ValidationError as error:
-        faults = (*_name(metadata), *faults_of(error, "spec"))
-        return InvalidStreamApp(metadata=metadata, replicas=_replicas(raw, status), status=status, faults=faults)
-    faults = (*_name(metadata), *conflicts(metadata.name, spec))
-    if faults:
-        return InvalidStreamApp(metadata=metadata, replicas=spec.replicas, status=status, faults=faults)
-    return StreamApp(metadata=metadata, spec=spec, status=status)
+        faults, replicas = (*_name(metadata), *faults_of(error, "spec")), _replicas(raw, status)
+    else:
+        faults, replicas = (*_name(metadata), *conflicts(metadata.name, spec)), spec.replicas
+        if not faults:
+            return StreamApp(metadata=metadata, spec=spec, status=status)
+    return InvalidStreamApp(
+        metadata=metadata, replicas=replicas, status=status, faults=faults, keeps_claims=_keeps_claims(raw)
+    )
+
+
+def _version(metadata: Metadata) -> tuple[str, str, int]:
+    """Which spec an object of the API server has: one that was made anew begins to count from 1."""
+    return metadata.name, metadata.uid, metadata.generation
 
 
 def _name(metadata: Metadata) -> tuple[Fault, ...]:
@@ -84,6 +111,16 @@ def _replicas(spec: object, status: StreamAppStatus) -> int:
     if isinstance(replicas, int) and not isinstance(replicas, bool) and replicas >= 0:
         return replicas
     return status.stateful_set_replicas or 0
+
+
+def _keeps_claims(raw: object) -> tuple[str, ...]:
+    """What of the retention policy keeps claims; nothing where no policy can be read, and in a dry run."""
+    spec = raw if isinstance(raw, Mapping) else {}
+    state = spec.get("state")
+    retention = state.get("retention", {}) if isinstance(state, Mapping) and not spec.get("dryRun") else None
+    if not isinstance(retention, Mapping):
+        return ()
+    return tuple(when for when in ("whenScaled", "whenDeleted") if retention.get(when, "Retain") == "Retain")
 
 
 def _status(raw: object) -> StreamAppStatus:

@@ -36,6 +36,11 @@ class Coordinator:
         self._pool = pool
         self._address: Address | None = None
 
+    @property
+    def address(self) -> Address | None:
+        """Where the broker is, as it was last looked up; None if that is to be done anew."""
+        return self._address
+
     def forget(self) -> None:
         """Look the coordinator up anew next time: the caller has reason to think that it moved."""
         self._address = None

@@ -14,6 +14,7 @@ import io
 import ssl
 import struct
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeVar
 
@@ -54,6 +55,11 @@ _NOT_KAFKA = "it does not seem to speak Kafka's protocol"
 _OTHER_PROTOCOLS = {0x15: "it seems to speak TLS", ord("H"): _NOT_KAFKA}
 """By the first byte: a TLS alert, and `HTTP`."""
 
+_LOGIN_ADVICE = "check sasl.mechanism and sasl.jaas.config in the Secret"
+_ISSUER_ADVICE = (
+    "compare the token's issuer and audience with those that the broker expects; the broker's log has the reason"
+)
+
 SESSION_SHARE = 0.8
 """Of the lifetime of a session (`connections.max.reauth.ms`, or that of a token)."""
 
@@ -90,7 +96,8 @@ class Connection:
 
     def close(self) -> None:
         """Drop the connection at once, whatever is under way."""
-        self._writer.transport.abort()
+        with suppress(AttributeError):  # Python 3.11.1 to 3.11.3, where a TLS connection has ended by itself
+            self._writer.transport.abort()
 
     async def introduce(self, sasl: Sasl | BearerToken | None) -> None:
         """Learn which requests the broker knows, then authenticate."""
@@ -202,13 +209,13 @@ class Connection:
                 proof = SaslAuthenticateRequest(auth_bytes=message)
                 answer = await self._exchange(proof, SaslAuthenticateResponse, self._limits)
                 if answer.error_code is not ErrorCode.none:
-                    raise self._not_authenticated(answer.error_message or answer.error_code.name)
+                    raise self._refused(sasl, answer.error_message or answer.error_code.name)
                 self._end_with(answer.session_lifetime, started)
                 message = steps.send(answer.auth_bytes)
         except StopIteration:
             return
         except SaslError as error:
-            raise self._not_authenticated(str(error)) from error
+            raise self._refused(sasl, str(error)) from error
 
     def _end_with(self, session: timedelta, started: float) -> None:
         """Use the connection for a part of its session: a broker cuts it off at the end, without a word."""
@@ -230,10 +237,14 @@ class Connection:
             "check that it is a Kafka broker; STREAMAPP_KAFKA_ANSWER_BYTES allows larger answers",
         )
 
-    def _not_authenticated(self, why: str) -> NotAuthenticatedError:
-        return NotAuthenticatedError(
-            f"broker {self.address}", why, "check sasl.mechanism and sasl.jaas.config in the Secret"
-        )
+    def _refused(self, sasl: Sasl | BearerToken, why: str) -> NotAuthenticatedError:
+        if isinstance(sasl, BearerToken):
+            # Of a wrong issuer, audience, key or scope a broker says `invalid_token` alone.
+            return self._not_authenticated(why, _ISSUER_ADVICE)
+        return self._not_authenticated(why)
+
+    def _not_authenticated(self, why: str, next_step: str = _LOGIN_ADVICE) -> NotAuthenticatedError:
+        return NotAuthenticatedError(f"broker {self.address}", why, next_step)
 
 
 def certificate_refused(address: Address, why: str) -> NotAuthenticatedError:

@@ -9,6 +9,7 @@
     ├── TopicUnknownError         a topic or partition is not on the cluster
     ├── TemporarilyUnavailableError  a coordinator or leader moves or loads
     ├── RecordsTooLargeError      the topic takes no batch of this size
+    ├── ProducerEndedError        the process that writes the flight record ended, or gave no answer
     ├── GroupNotClassicError      the group is not a Kafka Streams group, or it changes its protocol
     │   └── StreamsProtocolError  it is a group of the streams protocol
     ├── BrokerUnsupportedError    the broker is too old for a request
@@ -80,6 +81,10 @@ class TemporarilyUnavailableError(KafkaAccessError):
 
 class RecordsTooLargeError(KafkaAccessError):
     """A batch is larger than its topic takes."""
+
+
+class ProducerEndedError(KafkaAccessError):
+    """The process that writes the flight record to its topic ended unasked, or gave no answer."""
 
 
 class GroupNotClassicError(KafkaAccessError):

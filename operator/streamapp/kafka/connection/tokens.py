@@ -34,8 +34,10 @@ RENEWAL_SHARE = 0.8
 """A token is used for this part of its lifetime, as Kafka's Java client does (`sasl.login.refresh.window.factor`)."""
 PAUSE_SECONDS = 10.0
 """A failure is given again for so long before the server is asked again: a locked account must not get worse."""
-LEAST_SECONDS = 30.0
-"""A token that the server gives no lifetime is used for so long."""
+UNKNOWN_LIFETIME_SECONDS = 30.0
+"""Of a token of which the server gives none."""
+MAX_LIFETIME_SECONDS = 366 * 86_400.0
+"""Of any token, whatever the server says."""
 
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _PRINTABLE = re.compile(r"[\x21-\x7e]+")
@@ -130,18 +132,17 @@ class TokenSource:
     def _read(self, status: int, body: bytes) -> tuple[str, float]:
         try:
             answer = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         answer = answer if isinstance(answer, dict) else {}
         if status != 200:
             code = answer.get("error")
             why = code if isinstance(code, str) and _ERROR_CODE.fullmatch(code) else "no OAuth error"
             raise self._refused(f"it answers {status}: {why}")
-        text, lifetime = answer.get("access_token"), answer.get("expires_in")
+        text = answer.get("access_token")
         if not isinstance(text, str) or _PRINTABLE.fullmatch(text) is None:
             raise self._refused("its answer has no access_token")
-        seconds = float(lifetime) if isinstance(lifetime, int | float) and not isinstance(lifetime, bool) else 0.0
-        return text, max(seconds, LEAST_SECONDS) if lifetime is None else seconds
+        return text, _lifetime(answer.get("expires_in"))
 
     def _unreachable(self, why: str) -> BrokerUnreachableError:
         return BrokerUnreachableError(
@@ -149,10 +150,26 @@ class TokenSource:
         )
 
     def _refused(self, why: str) -> NotAuthenticatedError:
-        return NotAuthenticatedError(self._what(), why, "check client ID, client secret and scope in the Secret")
+        return NotAuthenticatedError(self._what(), why, f"check {self._suspects()} in the Secret")
+
+    def _suspects(self) -> str:
+        own = self._credentials
+        if all(quote(one, safe="") == one for one in (own.client_id, own.secret)):
+            return "client ID, client secret and scope"
+        # Servers differ in whether they decode the header.
+        return "client ID, client secret, scope and sasl.oauthbearer.header.urlencode"
 
     def _what(self) -> str:
         return f"token server {self._credentials.address}"
+
+
+def _lifetime(expires_in: object) -> float:
+    """Read seconds; some servers write the number as text, and a hostile one writes what no float can hold."""
+    if isinstance(expires_in, str) and re.fullmatch(r"[0-9]{1,12}", expires_in):
+        expires_in = int(expires_in)
+    if isinstance(expires_in, int | float) and not isinstance(expires_in, bool) and expires_in > 0:
+        return float(min(expires_in, MAX_LIFETIME_SECONDS))
+    return UNKNOWN_LIFETIME_SECONDS
 
 
 class _Resolver(AbstractResolver):

@@ -1,8 +1,11 @@
-"""Reads and sets one configuration of a group: its standbys in the streams group protocol.
+"""Reads the configuration of a group of the streams protocol, and sets one part of it: its standbys.
 
 Called by the controller. Any broker answers; a write is passed on to the controller of the cluster, and other brokers
 know of it some milliseconds later. Repeating a write is harmless.
 """
+
+from dataclasses import dataclass
+from datetime import timedelta
 
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 from kio.schema.describe_configs.v4.response import DescribeConfigsResponse
@@ -20,13 +23,33 @@ from streamapp.kafka.brokers.pool import Pool
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import unexpected
+from streamapp.kafka.topics.topics import metadata
 
 STANDBYS = "streams.num.standby.replicas"
+ASSIGNMENT_INTERVAL = "streams.assignment.interval.ms"
+"""Brokers from 4.3 on have it."""
 
 _GROUP = i8(32)
 _SET, _DELETE = i8(0), i8(1)
 _OF_THIS_GROUP = 8
 """`DYNAMIC_GROUP_CONFIG`: the value is set for the group itself."""
+
+
+_LONGEST_MILLIS = 2**31 - 1
+"""What an integer of Kafka can hold."""
+
+
+_LONGEST_ID = 255
+"""Of a cluster. Kafka's have 22 characters, and the hold record keeps this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """What brokers apply to one group."""
+
+    standbys: StandbySetting
+    assignment_interval: timedelta | None
+    """The least time between two assignments; None: the brokers do not tell it."""
 
 
 class GroupConfigs:
@@ -35,24 +58,40 @@ class GroupConfigs:
     def __init__(self, pool: Pool, group_id: str) -> None:
         self._pool = pool
         self._group_id = group_id
+        self._cluster: str | None = None
+        """ID of the cluster, once it is known."""
 
-    async def standbys(self, deadline_seconds: float) -> StandbySetting:
-        """Read how many standbys brokers place for each task; KafkaAccessError."""
+    async def read(self, deadline_seconds: float, *, asks_cluster: bool = False) -> GroupConfig:
+        """Read how many standbys brokers place for each task, and how long they leave between two assignments.
+
+        Args:
+            deadline_seconds: For all requests.
+            asks_cluster: Whether the brokers also say anew which cluster they are of: a name can lead to other brokers.
+
+        Raises:
+            KafkaAccessError: The brokers do not tell the first. Brokers below 4.3 do not have the second.
+        """
         what = f"group {self._group_id}: describe configs"
         resource = DescribeConfigsResource(
-            resource_type=_GROUP, resource_name=self._group_id, configuration_keys=(STANDBYS,)
+            resource_type=_GROUP, resource_name=self._group_id, configuration_keys=(STANDBYS, ASSIGNMENT_INTERVAL)
         )
         async with within(deadline_seconds, what):
+            if asks_cluster or self._cluster is None:
+                self._cluster = _id_of((await metadata(self._pool, ())).cluster_id)
             answer = await self._pool.ask_any(DescribeConfigsRequest(resources=(resource,)), DescribeConfigsResponse)
         if [result.resource_name for result in answer.results] != [self._group_id]:
             raise unexpected(what, "the answer is of other groups")
         (result,) = answer.results
         if result.error_code is not ErrorCode.none:
             raise failure(result.error_code, what, f"DESCRIBE_CONFIGS on group {self._group_id}")
-        entry = next((each for each in result.configs if each.name == STANDBYS), None)
-        if entry is None or not (entry.value or "").isdigit():
+        found = {each.name: each for each in result.configs if (each.value or "").isdigit()}
+        entry, interval = found.get(STANDBYS), found.get(ASSIGNMENT_INTERVAL)
+        if entry is None:
             raise unexpected(what, f"{STANDBYS} is missing or no number")
-        return StandbySetting(int(entry.value or ""), is_set=entry.config_source == _OF_THIS_GROUP)
+        return GroupConfig(
+            StandbySetting(int(entry.value or ""), entry.config_source == _OF_THIS_GROUP, self._cluster),
+            None if interval is None else timedelta(milliseconds=min(int(interval.value or ""), _LONGEST_MILLIS)),
+        )
 
     async def set_standbys(self, replicas: int | None, deadline_seconds: float) -> None:
         """Set how many standbys brokers place for each task, or remove the group's own value; KafkaAccessError."""
@@ -73,3 +112,8 @@ class GroupConfigs:
             raise unexpected(what, done.error_message or "the brokers allow no such value")
         if done.error_code is not ErrorCode.none:
             raise failure(done.error_code, what, f"ALTER_CONFIGS on group {self._group_id}")
+
+
+def _id_of(cluster: str | None) -> str | None:
+    """The ID; None where the brokers have none that can be kept."""
+    return cluster if cluster and len(cluster) <= _LONGEST_ID else None

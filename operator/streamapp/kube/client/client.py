@@ -27,9 +27,11 @@ from streamapp.kube.client.kinds import PODS, Kind
 Json = dict[str, Any]
 
 FIELD_MANAGER = "streamapp-operator"
-"""Owns everything the operator writes but the two fields of `GRANTING_MANAGER`."""
+"""Owns everything the operator writes but the fields of the other two managers."""
 GRANTING_MANAGER = "streamapp-operator-granting"
 """Owns `spec.replicas` and the hold record of the StatefulSet, so that no other write can touch them by accident."""
+EXPANDING_MANAGER = "streamapp-operator-expanding"
+"""Owns the size of volume claims that were expanded; whoever applied it with the labels would give it up with them."""
 
 AHEAD = 10
 """Requests at a time that wait for no other: those of raises."""
@@ -279,17 +281,28 @@ class KubeClient:
         return made
 
     async def merge(
-        self, kind: Kind, namespace: str, name: str, patch: Json, *, manager: str, subresource: str | None = None
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Json,
+        *,
+        manager: str,
+        subresource: str | None = None,
+        last_check: Check | None = None,
     ) -> Json:
         """Lay fields over an object as a JSON merge patch; give the whole object as it is then.
 
-        For people's writes: a field that is None is removed, and whose field it was does not matter.
+        A field that is None is removed, and whose field it was does not matter. `last_check` as in `apply`.
         `metadata.resourceVersion` in the patch is a precondition: ConflictError where another version is there, and
         then nothing is written. Through the subresource `scale` the patch and the answer are a Scale.
         """
         query = {"fieldManager": manager, "fieldValidation": "Strict"}
-        path = kind.path(namespace, name, subresource)
-        return await self._ask("PATCH", kind, path, query, patch, content_type="application/merge-patch+json")
+        path, content_type = kind.path(namespace, name, subresource), "application/merge-patch+json"
+        made = await self._ask("PATCH", kind, path, query, patch, content_type=content_type, last_check=last_check)
+        if subresource is None:
+            self.seen(kind, made)
+        return made
 
     async def create(self, kind: Kind, body: Json, *, manager: str = FIELD_MANAGER, dry_run: bool = False) -> Json:
         """Create an object, in no namespace where its metadata name none; ConflictError if it is there already.

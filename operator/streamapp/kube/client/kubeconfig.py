@@ -22,6 +22,8 @@ from streamapp.kube.client.impersonation import Impersonation, impersonation_of
 
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_NAMESPACE = "default"
+SERVICE_ACCOUNT = "service account"
+"""The name of the context where there is no kubeconfig."""
 _PATHS: Sequence[str] = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
@@ -188,7 +190,7 @@ def _of_service_account(act_as: Impersonation | None) -> ClusterConnection:
         ) from error
     return ClusterConnection(
         configuration=configuration,
-        context="service account",
+        context=SERVICE_ACCOUNT,
         namespace=namespace or _DEFAULT_NAMESPACE,
         impersonation=act_as,
     )

@@ -28,7 +28,8 @@ class _Entry:
     version: int
     app: str
     """The StreamApp in its label, or that it is."""
-    text: bytes
+    text: str
+    """As ASCII, which takes a byte for each character."""
 
 
 @dataclass(slots=True)
@@ -170,7 +171,7 @@ class ObjectCache:
         if before is not None and before.app != app:
             self._drop(kind, key)
         trimmed = self.trims.get(kind, _as_is)(one)
-        text = json.dumps(trimmed, separators=(",", ":")).encode()
+        text = json.dumps(trimmed, separators=(",", ":"))
         self._entries[kind, key] = _Entry(one["metadata"]["uid"], version, app, text)
         if app:
             self._by_app[kind, Key(key.namespace, app)].add(key)

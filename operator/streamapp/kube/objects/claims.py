@@ -1,4 +1,4 @@
-"""Volume claims: reading those of one StreamApp, and the one write: a volume's process ID, and what its pod left.
+"""Volume claims: reading those of one StreamApp, and what is written there: process ID, what its pod left, size.
 
 Called by the controller's gatherer and applier. Nothing here deletes a claim; the operator has no right to.
 """
@@ -10,7 +10,7 @@ from streamapp.api.objects.manifests import claim_patch
 from streamapp.api.validation.parse import StreamApp
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.workload import KeptState
-from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.client import EXPANDING_MANAGER, Json, KubeClient
 from streamapp.kube.client.errors import ConflictError
 from streamapp.kube.client.kinds import CLAIMS, Key
 from streamapp.kube.objects import kept_states
@@ -64,7 +64,15 @@ async def record_state(client: KubeClient, app: StreamApp, live: Json, ordinal: 
         await _write(client, live, claim_patch(app, ordinal, process_id, text))
 
 
+async def expand(client: KubeClient, live: Json, storage: str) -> None:
+    """Have the claim that was read as `live` ask for so much storage."""
+    body = {"metadata": _fence(live), "spec": {"resources": {"requests": {"storage": storage}}}}
+    await client.apply(CLAIMS, body, manager=EXPANDING_MANAGER)
+
+
 async def _write(client: KubeClient, live: Json, written: Json) -> None:
-    metadata = live["metadata"]
-    fence = {name: metadata[name] for name in ("namespace", "name", "uid", "resourceVersion")}
-    await client.apply(CLAIMS, {"metadata": {**written["metadata"], **fence}})
+    await client.apply(CLAIMS, {"metadata": {**written["metadata"], **_fence(live)}})
+
+
+def _fence(live: Json) -> Json:
+    return {name: live["metadata"][name] for name in ("namespace", "name", "uid", "resourceVersion")}

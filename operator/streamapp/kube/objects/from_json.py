@@ -7,26 +7,39 @@ handlers. A field that is missing is what Kubernetes says it means then; nothing
 import ipaddress
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, KEPT_STATE, LEASE, POD_NAME_LABEL, PROCESS_ID, ZONE
+from streamapp.api.names import (
+    APPLICATION_ID,
+    CONTAINER,
+    HOLD_GENERATION,
+    HOLD_RECORD,
+    KEPT_STATE,
+    LEASE,
+    POD_NAME_LABEL,
+    PROCESS_ID,
+    ZONE,
+)
 from streamapp.api.objects.drift import first_ordinal
-from streamapp.api.validation.conflicts import AGENT, SEEDER
+from streamapp.api.v1alpha1.quantities import parse_quantity
+from streamapp.api.v1alpha1.spec import MOST_REPLICAS
+from streamapp.api.validation.conflicts import AGENT, AGENT_TLS, SEEDER
 from streamapp.core.facts.containers import ContainerEnd
-from streamapp.core.facts.hold_annotation import decode
+from streamapp.core.facts.hold_annotation import decode, with_generation
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.workload import (
     UNSCHEDULABLE,
     Budget,
     Container,
+    LastUse,
     NodeDrain,
     Pod,
-    SeederRun,
     StatefulSet,
     StateSeen,
     Volume,
@@ -36,6 +49,10 @@ from streamapp.kube.objects import kept_states
 from streamapp.kube.objects.pod_faults import pod_fault
 
 _ORDINAL = re.compile(r"-(\d+)$", re.ASCII)
+MOST_DIGITS = 18
+"""Of a number that another writer can change."""
+LONGEST_IDLE_SECONDS = 10**10
+"""Three centuries: a file's date can be any, and what is older than this cannot be reckoned with."""
 
 
 def time(text: str) -> datetime:
@@ -48,14 +65,27 @@ def replicas_written_at(app: Json) -> datetime | None:
 
     The API server dates each manager's fields anew when that manager changes one of them. So of the managers that own
     the field the latest date counts: a rewrite of other fields makes it later, never earlier. A write through `scale`,
-    as of an HPA, takes the field over without a date; then nothing is known.
+    as of an HPA, takes the field over without a date; then nothing is known. Nor is it where somebody wrote such an
+    entry himself, with the year 0, say, which the API server takes.
     """
     entries = app["metadata"].get("managedFields") or ()
     dates = [one.get("time") for one in entries if "f:replicas" in ((one.get("fieldsV1") or {}).get("f:spec") or {})]
-    return max(map(time, dates)) if dates and all(dates) else None
+    try:
+        return max(map(time, dates)) if dates and all(dates) else None
+    except (ValueError, OverflowError):
+        return None
 
 
-def statefulset(live: Json, *, is_ours: bool, template_is_written: bool, drift: str = "") -> StatefulSet:
+def statefulset(
+    live: Json,
+    *,
+    is_ours: bool,
+    template_is_written: bool,
+    drift: str = "",
+    storage_class: str = "",
+    is_half_made: bool = False,
+    deletes_kept_claims: bool = False,
+) -> StatefulSet:
     """Give the StatefulSet, with the results of a comparison with the StreamApp."""
     metadata, status = live["metadata"], live.get("status", {})
     return StatefulSet(
@@ -67,9 +97,12 @@ def statefulset(live: Json, *, is_ours: bool, template_is_written: bool, drift: 
         update_revision=status.get("updateRevision", ""),
         template_is_written=template_is_written,
         is_ours=is_ours,
-        record=_record(metadata),
+        record=hold_record(metadata),
         drift=drift,
+        storage_class=storage_class,
         first_ordinal=first_ordinal(live),
+        is_half_made=is_half_made,
+        deletes_kept_claims=deletes_kept_claims,
     )
 
 
@@ -92,7 +125,17 @@ def is_controlled_by(live: Json, owner_uid: str) -> bool:
     return any(owner.get("controller") and owner["uid"] == owner_uid for owner in owners)
 
 
-def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | None, container: str) -> tuple[Pod, ...]:
+PodVersion = tuple[str, str, str]
+"""UID and version of a pod, and the name of the application's container: of these a pod says always the same."""
+
+
+def pods(
+    live: Sequence[Json],
+    statefulset_name: str,
+    statefulset_uid: str | None,
+    container: str,
+    known: MutableMapping[PodVersion, Pod] | None = None,
+) -> tuple[Pod, ...]:
     """Give the StatefulSet's pods; those that only carry its labels are left out.
 
     Args:
@@ -100,11 +143,26 @@ def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | Non
         statefulset_name: Pods are called `<statefulset>-<ordinal>`.
         statefulset_uid: Their controller; None where it is gone and has left orphans, which all count.
         container: Name of the application's container; empty for the first.
+        known: Pods as they were read last, which are not read again; afterwards these pods.
     """
     named = [one for one in live if _is_pod_of(statefulset_name, one["metadata"]["name"])]
-    return tuple(
-        _pod(one, container) for one in named if statefulset_uid is None or is_controlled_by(one, statefulset_uid)
-    )
+    own = [one for one in named if _is_own(one, statefulset_uid)]
+    if known is None:
+        return tuple(_pod(one, container) for one in own)
+    versions = [(one["metadata"]["uid"], one["metadata"].get("resourceVersion", ""), container) for one in own]
+    found = [known.get(version) or _pod(one, container) for version, one in zip(versions, own, strict=True)]
+    known.clear()
+    known.update((version, pod) for version, pod in zip(versions, found, strict=True) if version[1])
+    return tuple(found)
+
+
+def _is_own(pod: Json, statefulset_uid: str | None) -> bool:
+    """Whether a pod of this name is the StatefulSet's, or was.
+
+    Anybody who can make pods can make one of a StatefulSet that is gone, and it is made anew as large as its highest
+    orphan says. No StreamApp asks for so many that a larger number could be its own.
+    """
+    return ordinal(pod) < MOST_REPLICAS if statefulset_uid is None else is_controlled_by(pod, statefulset_uid)
 
 
 def volumes(
@@ -146,8 +204,10 @@ def _volume(claim: Json, ordinal: Ordinal, application_id: str) -> Volume:
     return Volume(
         ordinal=ordinal,
         process_id=process_id,
+        uid=str(metadata.get("uid", "")),
         deleting="deletionTimestamp" in metadata,
         created_at=_created_at(metadata),
+        requested=_requested(claim),
         kept=None if process_id is None or text is None else kept_states.decode(text),
     )
 
@@ -175,7 +235,8 @@ def budget(live: Json | None) -> BudgetFacts:
     if live is None:
         return BudgetFacts(Budget.ABSENT)
     text = str(live["metadata"].get("annotations", {}).get(LEASE, ""))
-    lease = int(text) if text.isascii() and text.isdecimal() else None
+    # A program that reads numbers refuses one of thousands of digits, and anybody may have written this one.
+    lease = int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None
     most, left_out = live["spec"].get("maxUnavailable"), live["spec"].get("selector", {}).get("matchExpressions") or []
     if not left_out and most in {0, 1}:
         return BudgetFacts(Budget.OPEN if most else Budget.CLOSED, None, lease)
@@ -241,9 +302,25 @@ def ordinal(pod: Json) -> Ordinal:
     return Ordinal(int(match[1]))
 
 
-def _record(metadata: Mapping[str, Any]) -> HoldRecord | RecordUnreadable | None:
-    text = metadata.get("annotations", {}).get(HOLD_RECORD)
-    return None if text is None else decode(text)
+def hold_record(metadata: Mapping[str, Any]) -> HoldRecord | RecordUnreadable | None:
+    """Give the hold record of a StatefulSet by its metadata, with what stands beside it."""
+    annotations = metadata.get("annotations") or {}
+    text = annotations.get(HOLD_RECORD)
+    return None if text is None else with_generation(decode(text), annotations.get(HOLD_GENERATION))
+
+
+def _requested(claim: Json) -> int | None:
+    """Bytes that a claim asks for; None where it does not say, or in no words that this release can read.
+
+    None also before it has a volume: Kubernetes refuses to expand such a claim.
+    """
+    if claim.get("status", {}).get("phase") != "Bound":
+        return None
+    text = claim.get("spec", {}).get("resources", {}).get("requests", {}).get("storage")
+    try:
+        return None if text is None else int(parse_quantity(str(text)))
+    except ValueError:
+        return None
 
 
 def _created_at(metadata: Mapping[str, Any]) -> datetime | None:
@@ -270,12 +347,25 @@ def _pod(pod: Json, container: str) -> Pod:
         terminating="deletionTimestamp" in metadata,
         container=_container(pod, container),
         has_agent=any(one["name"] == AGENT for one in pod["spec"].get("initContainers") or ()),
-        waits_since_seeding=_waits_since_seeding(pod, container),
-        fault=pod_fault(pod, _application_of(pod["spec"]["containers"], container)),
+        agent_port=_agent_port(pod["spec"]),
+        agent_tls_secret=_agent_tls_secret(pod["spec"]),
+        last_use=_last_use(pod, container),
+        fault=pod_fault(pod, _application_of(pod, container)),
         node=str(pod["spec"].get("nodeName") or ""),
         created_at=_created_at(metadata),
         zone=zone_of(pod),
     )
+
+
+def _agent_tls_secret(spec: Json) -> str | None:
+    """The Secret of the volume with the agent's certificate; a pod's volumes never change.
+
+    A volume of that name without a Secret is one of a Secret that nobody can read: plain HTTP must not follow from it.
+    """
+    for volume in spec.get("volumes") or ():
+        if volume["name"] == AGENT_TLS:
+            return str((volume.get("secret") or {}).get("secretName") or "")
+    return None
 
 
 def _status_of(pod: Json, container: str | None, field: str) -> Mapping[str, Any]:
@@ -284,12 +374,12 @@ def _status_of(pod: Json, container: str | None, field: str) -> Mapping[str, Any
     return next((status for status in statuses if status["name"] == container), {})
 
 
-def _waits_since_seeding(pod: Json, container: str) -> SeederRun | None:
-    """The seeder's last run, unless the application has started since.
+def _last_use(pod: Json, container: str) -> LastUse | None:
+    """The seeder's last run, or the end of the application's last run after it; None while the application runs.
 
     None, too, where that cannot be told: its container is not known, or the kubelet lost sight of a run.
     """
-    application_container = _application_of(pod["spec"]["containers"], container)
+    application_container = _application_of(pod, container)
     ended = _status_of(pod, SEEDER, "initContainerStatuses").get("state", {}).get("terminated", {})
     if application_container is None or ended.get("exitCode") != 0 or not ended.get("finishedAt"):
         return None
@@ -297,24 +387,29 @@ def _waits_since_seeding(pod: Json, container: str) -> SeederRun | None:
     status = _status_of(pod, application_container, "containerStatuses")
     states = (status.get("state", {}), status.get("lastState", {}))
     runs = [state[name] for state in states for name in ("running", "terminated") if name in state]
-    if any(not run.get("startedAt") or time(run["startedAt"]) >= ended_at for run in runs):
+    if any(not run.get("startedAt") for run in runs):
         return None
-    return SeederRun(ended_at=ended_at, idle=_idle(ended.get("message", "")))
+    later = [run for run in runs if time(run["startedAt"]) >= ended_at]
+    if not later:
+        return LastUse(ended_at=ended_at, idle=_idle(ended.get("message", "")))
+    ends = [time(run["finishedAt"]) for run in later if run.get("finishedAt")]
+    return LastUse(ended_at=max(ends), idle=timedelta(0)) if len(ends) == len(later) else None
 
 
 def _idle(report: str) -> timedelta | StateSeen:
     """Read the report of `operator/images/seed`; one of an older release does not have the field."""
     try:
         seconds = json.loads(report)["idleSeconds"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return StateSeen.UNKNOWN
     if seconds is None:
         return StateSeen.NONE
-    return timedelta(seconds=seconds) if isinstance(seconds, int) else StateSeen.UNKNOWN
+    is_age = type(seconds) is int and 0 <= seconds <= LONGEST_IDLE_SECONDS
+    return timedelta(seconds=seconds) if is_age else StateSeen.UNKNOWN
 
 
 def _container(pod: Json, name: str) -> Container:
-    application_container = _application_of(pod["spec"]["containers"], name)
+    application_container = _application_of(pod, name)
     container_status = _status_of(pod, application_container, "containerStatuses")
     state = container_status.get("state", {})
     running = state.get("running", {}).get("startedAt")
@@ -332,17 +427,51 @@ def _container(pod: Json, name: str) -> Container:
     )
 
 
-def _application_of(containers: Sequence[Mapping[str, Any]], name: str) -> str | None:
+def _application_of(pod: Json, name: str) -> str | None:
     """Name the application's container: sidecars that others inject may stand before it, so its place tells nothing.
 
-    A pod of an older template may have it under another name: then it is known only where there is no other one.
+    A pod keeps the container that its own template had, although the StreamApp names another one by now. So what the
+    operator gave that container tells first: the agent's port, or the mount of the pod's volume claim; and else the
+    pod's annotation. Without them the name does. An older template may have another name: then it is known only where
+    there is no other container.
     """
-    names = [str(one["name"]) for one in containers]
+    marks: tuple[Callable[[Json], bool], ...] = (_has_agent_port, partial(_mounts_claim_of, pod))
+    for has_mark in marks:
+        marked = [str(one["name"]) for one in pod["spec"]["containers"] if has_mark(one)]
+        if len(marked) == 1:
+            return marked[0]
+    names = [str(one["name"]) for one in pod["spec"]["containers"]]
+    name = next((one for one in (_annotated(pod), name) if one in names), name)
     if not name:
         return names[0]
     if name in names:
         return name
     return names[0] if len(names) == 1 else None
+
+
+def _annotated(pod: Json) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(CONTAINER, ""))
+
+
+def _has_agent_port(container: Json) -> bool:
+    return any(port.get("name") == AGENT for port in container.get("ports") or ())
+
+
+def _mounts_claim_of(pod: Json, container: Json) -> bool:
+    """Whether it mounts the claim that the StatefulSet made for this very pod; a user can mount other claims, too."""
+    claims = {
+        volume["name"]: volume["persistentVolumeClaim"].get("claimName")
+        for volume in pod["spec"].get("volumes") or ()
+        if "persistentVolumeClaim" in volume
+    }
+    mounted = (str(mount.get("name")) for mount in container.get("volumeMounts") or ())
+    return any(claims.get(name) == f"{name}-{pod['metadata']['name']}" for name in mounted)
+
+
+def _agent_port(spec: Json) -> int | None:
+    """Where the agent of a pod serves; the ports of a pod never change."""
+    ports = (port for container in spec["containers"] for port in container.get("ports") or ())
+    return next((int(port["containerPort"]) for port in ports if port.get("name") == AGENT), None)
 
 
 def running_containers(pod: Json) -> Iterator[str]:

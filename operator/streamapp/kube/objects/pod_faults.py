@@ -3,6 +3,7 @@
 Pure functions over the API server's JSON, called by `from_json`. For messages alone: nothing is decided by a fault.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +14,11 @@ from streamapp.kube.client.client import Json
 _HARMLESS = {"", "ContainerCreating", "PodInitializing"}
 """Why a container waits that will start."""
 _MOST_WORDS = 200
+_THROWN = re.compile(
+    r"^(?:Caused by: |Exception in thread \".*\" |(?:Terminating|Aborting) due to )?"
+    r"(?P<thrown>[\w.$]+(?:Exception|Error)\b.*)$"
+)
+"""A line of a stack trace that names what was thrown, or the JVM's own one, where it ends itself of it."""
 
 
 def pod_fault(pod: Json, application_container: str | None) -> PodFault | None:
@@ -58,7 +64,7 @@ def _fault(status: Mapping[str, Any], reason: str, ended: Mapping[str, Any], ins
         exit_code=ended.get("exitCode"),
         restarts=status.get("restartCount", 0),
         ran_for=_length(ended),
-        last_words=_end_of(ended.get("message", "") if ended else instead),
+        last_words=_cause_or_end(ended.get("message", "")) if ended else _end_of(instead),
     )
 
 
@@ -75,7 +81,23 @@ def _unscheduled(status: Mapping[str, Any]) -> PodFault | None:
     return None
 
 
+def _cause_or_end(message: str) -> str:
+    """What a container ended of, as one line: the innermost cause of its last stack trace, or else the end of its log.
+
+    Behind its stack trace a Kafka Streams application logs how it closes, which would be all that the end shows.
+    """
+    end, thrown = _end_of(message), [found["thrown"] for line in message.splitlines() if (found := _THROWN.match(line))]
+    if not end.startswith("…") or not thrown:
+        return end
+    cause = _line(thrown[-1])
+    return cause if len(cause) <= _MOST_WORDS else f"{cause[: _MOST_WORDS - 1]}…"
+
+
 def _end_of(message: str) -> str:
-    """The end of a text as one line: a stack trace or a log says last what it died of."""
-    line = "".join(letter for letter in " ".join(message.split()) if letter.isprintable())
+    """The end of a text as one line."""
+    line = _line(message)
     return line if len(line) <= _MOST_WORDS else f"…{line[1 - _MOST_WORDS :]}"
+
+
+def _line(text: str) -> str:
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())

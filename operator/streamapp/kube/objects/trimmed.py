@@ -5,7 +5,8 @@ StatefulSets and StreamApps are kept whole: who owns their fields is part of the
 
 from collections.abc import Mapping
 
-from streamapp.api.names import APP_LABEL, APPLICATION_ID, KEPT_STATE, PROCESS_ID, ZONE
+from streamapp.api.names import APP_LABEL, APPLICATION_ID, CONTAINER, KEPT_STATE, PROCESS_ID, ZONE
+from streamapp.api.validation.conflicts import AGENT, AGENT_TLS
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, NODES, PODS, SERVICES, Kind
 from streamapp.kube.client.object_cache import Trim
@@ -23,24 +24,29 @@ def without_owners(one: Json) -> Json:
 
 
 def claim(one: Json) -> Json:
-    """Keep what names it and its application: every claim of the scope is watched, whoever made it."""
+    """Keep what names it, its application and its size: every claim of the scope is watched, whoever made it."""
     kept = _only(one["metadata"], _OF_CLAIM)
     for name, known in (("labels", (APP_LABEL,)), ("annotations", (PROCESS_ID, APPLICATION_ID, KEPT_STATE))):
         kept[name] = _only(one["metadata"].get(name) or {}, known)
     if len(kept["annotations"].get(KEPT_STATE, "")) > kept_states.MOST_CHARACTERS:
         del kept["annotations"][KEPT_STATE]
-    return {**_only(one, ("apiVersion", "kind")), "metadata": kept}
+    requests = one.get("spec", {}).get("resources", {}).get("requests", {})
+    spec = {"resources": {"requests": _only(requests, ("storage",))}}
+    status = _only(one.get("status", {}), ("phase",))
+    return {**_only(one, ("apiVersion", "kind")), "metadata": kept, "spec": spec, "status": status}
 
 
 def pod(one: Json) -> Json:
     """Keep what `from_json` and the flight record read."""
     spec, status = one["spec"], one.get("status", {})
-    kept: Json = {
-        name: [{"name": container["name"]} for container in spec.get(name) or ()]
-        for name in ("containers", "initContainers")
-    }
+    kept: Json = {"initContainers": [_only(container, ("name",)) for container in spec.get("initContainers") or ()]}
+    kept["containers"] = [_container(container) for container in spec.get("containers") or ()]
     kept |= {name: spec[name] for name in ("nodeName",) if name in spec}
-    kept["volumes"] = [volume for volume in spec.get("volumes") or () if "persistentVolumeClaim" in volume]
+    kept["volumes"] = [
+        volume
+        for volume in spec.get("volumes") or ()
+        if "persistentVolumeClaim" in volume or volume["name"] == AGENT_TLS
+    ]
     told: Json = {name: status[name] for name in ("phase", "podIPs") if name in status}
     told["conditions"] = [
         _only(condition, ("type", "status", "reason", "message")) for condition in status.get("conditions") or ()
@@ -48,7 +54,16 @@ def pod(one: Json) -> Json:
     for name in ("containerStatuses", "initContainerStatuses"):
         told[name] = [_only(container, _CONTAINER_STATUS) for container in status.get(name) or ()]
     metadata = {name: value for name, value in one["metadata"].items() if name not in {"managedFields", "annotations"}}
+    if container := (one["metadata"].get("annotations") or {}).get(CONTAINER):
+        metadata["annotations"] = {CONTAINER: container}
     return {**one, "metadata": metadata, "spec": kept, "status": told}
+
+
+def _container(one: Json) -> Json:
+    """Keep its name, and by what the application's container is known."""
+    ports = [_only(port, ("name", "containerPort")) for port in one.get("ports") or () if port.get("name") == AGENT]
+    mounts = [_only(mount, ("name",)) for mount in one.get("volumeMounts") or ()]
+    return {"name": one["name"], **({"ports": ports} if ports else {}), **({"volumeMounts": mounts} if mounts else {})}
 
 
 def node(one: Json) -> Json:
