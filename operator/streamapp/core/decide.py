@@ -21,7 +21,7 @@ A dry run makes the same decision; its plan is withheld.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from streamapp.core.actions import announcement, open_step
+from streamapp.core.actions import announcement, open_step, standbys
 from streamapp.core.actions.decision import (
     Announce,
     BranchResult,
@@ -39,6 +39,7 @@ from streamapp.core.actions.decision import (
 from streamapp.core.actions.disruption import Around, disruptions_now
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.plan import PlanBuilder
+from streamapp.core.actions.rebalance_trigger import with_refused
 from streamapp.core.actions.restore_claims import restore_claim
 from streamapp.core.actions.rollout import Restart, next_replacement, next_restart, to_drain
 from streamapp.core.actions.scale_down import current_hold, scale_down
@@ -57,7 +58,7 @@ from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates import convergence
 from streamapp.core.gates.candidates import lowest_drained
 from streamapp.core.reasons import Reason
-from streamapp.core.status import autoscaling, state_age
+from streamapp.core.status import autoscaling, state_age, volume_warnings
 from streamapp.core.status.conditions import DecisionFacts, conditions
 from streamapp.core.status.kept_states import kept_states
 
@@ -72,6 +73,10 @@ _REQUEUE = {
     Verdict.HOLD: timedelta(seconds=5),
     Verdict.STEP: timedelta(seconds=1),
 }
+
+_REFUSED_RAISE = timedelta(seconds=15)
+"""How often a raise is tried again that the API server did not accept: another person can mend what stands against it.
+"""
 
 
 _FOR_A_PLACE = {
@@ -89,10 +94,11 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         snapshot: Everything that was read in one pass.
         policy: What the user chose.
     """
+    snapshot = _with_followed_record(snapshot)
     draft = _draft(learner_source.limited_evidence(snapshot, policy))
     evidence, outcome = draft.evidence, draft.outcome
     made, withheld = _made_and_withheld(draft)
-    made = (*made, *kept_states(snapshot, policy, made))
+    made = (*made, *kept_states(evidence, made))
     claim = restore_claim(draft)
     return Decision(
         verdict=outcome.verdict,
@@ -105,7 +111,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         record=draft.record,
         convergence=draft.convergence,
         placement=None if evidence.latest is None else evidence.latest.placement,
-        conditions=conditions(_findings(draft)),
+        conditions=conditions(_findings(draft, made)),
         events=draft.events(),
         warnings=_warnings(draft),
         closed_step=_closed(draft.step_progress, snapshot),
@@ -118,6 +124,17 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     )
 
 
+def _with_followed_record(snapshot: Snapshot) -> Snapshot:
+    """The same; a hold is left over if no pass has seen a change of the StreamApp that was made in it."""
+    statefulset = snapshot.workload.statefulset
+    if statefulset is None or not isinstance(statefulset.record, HoldRecord):
+        return snapshot
+    followed = statefulset.record.followed_to(snapshot.app.generation)
+    if followed is statefulset.record:
+        return snapshot
+    return replace(snapshot, workload=replace(snapshot.workload, statefulset=replace(statefulset, record=followed)))
+
+
 def _draft(evidence: Evidence) -> PlanBuilder:
     """Choose the branch, and what a rollout adds to it."""
     step_progress = open_step.assess(evidence)
@@ -126,7 +143,7 @@ def _draft(evidence: Evidence) -> PlanBuilder:
     outcome = _with_what_the_rollout_waits_for(branch, rollout)
     disruptions = disruptions_now(evidence, Around(outcome=outcome, step_progress=step_progress, rollout=rollout))
     drained = _drains(evidence, outcome)
-    return PlanBuilder(
+    draft = PlanBuilder(
         evidence=evidence,
         outcome=outcome,
         step_progress=step_progress,
@@ -135,6 +152,23 @@ def _draft(evidence: Evidence) -> PlanBuilder:
         disruptions=disruptions,
         convergence=convergence.measure(evidence),
     )
+    return draft if evidence.snapshot.rebalances.refused is None else _with_refused_triggers(draft)
+
+
+def _with_refused_triggers(draft: PlanBuilder) -> PlanBuilder:
+    """Whatever waits for a rebalance says that its triggers fail."""
+
+    def told(refusal: Refusal) -> Refusal:
+        return with_refused(refusal, draft.snapshot, draft.policy.timing)
+
+    outcome, missing = draft.outcome, draft.convergence.waits_for
+    waits_for = outcome.could_be_rebalanced
+    if draft.step_progress is not None and outcome.verdict is Verdict.CLOSE_STEP:
+        waits_for = draft.step_progress.waits_for
+    if waits_for is not None:
+        outcome = replace(outcome, detail=told(replace(waits_for, detail=outcome.detail)).detail)
+    seen = draft.convergence if missing is None else replace(draft.convergence, waits_for=told(missing))
+    return replace(draft, outcome=outcome, convergence=seen)
 
 
 def decide_raise(app: App, statefulset: StatefulSet | None, lease: int, now: datetime) -> GrantReplicas | None:
@@ -143,7 +177,8 @@ def decide_raise(app: App, statefulset: StatefulSet | None, lease: int, now: dat
     The rules that stop a raise are those of `decide`, and none of them needs another read: an invalid spec, the owner
     of the StatefulSet, a pause, a deletion and a dry run stand on the two objects. Another StreamApp with this
     application ID counts if this process has received it; one that it has not yet received does not stop a raise, since
-    this StatefulSet has members in the group already.
+    this StatefulSet has members in the group already. Nor does an object that the API server did not accept: only the
+    next try tells whether it accepts the raise.
 
     The raise ends a hold. An open step stays on record: whether it is done takes more facts.
 
@@ -153,7 +188,8 @@ def decide_raise(app: App, statefulset: StatefulSet | None, lease: int, now: dat
         lease: Transitions of the operator's Lease.
         now: The time.
     """
-    refused = app.dry_run or _stalled(app, statefulset) or _withdrawn(app)
+    known = replace(app, fault=None) if app.is_rejected else app
+    refused = app.dry_run or _stalled(known, statefulset) or _withdrawn(app)
     if statefulset is None or refused or app.desired.replicas <= statefulset.replicas:
         return None
     return GrantReplicas(
@@ -185,7 +221,9 @@ def _record_of_raise(
         return record
     if record.step is None and record.standbys is None:
         return None
-    return HoldRecord(epoch=record.epoch.next(lease, now), hold=None, step=record.step, standbys=record.standbys)
+    # The raise is a fence, too: it can be the first write after another process.
+    standbys = replace(record, hold=None).dated_until(now).standbys
+    return HoldRecord(epoch=record.epoch.next(lease, now), hold=None, step=record.step, standbys=standbys)
 
 
 def _closed(step_progress: StepProgress | None, snapshot: Snapshot) -> CompletedStep | None:
@@ -199,7 +237,8 @@ def _branch(evidence: Evidence, step_progress: StepProgress | None) -> BranchRes
     app, statefulset = snapshot.app, snapshot.workload.statefulset
     refused = _stalled(app, statefulset) or _withdrawn(app)
     if refused is not None:
-        return refused
+        hold = refused.hold
+        return replace(refused, hold=None if hold is None else hold.before_next_wait(snapshot.now))
     if statefulset is None:
         return _create(snapshot)
     if app.desired.replicas > statefulset.replicas or snapshot.raised is not None:
@@ -212,7 +251,7 @@ def _branch(evidence: Evidence, step_progress: StepProgress | None) -> BranchRes
 
 
 def _stalled(app: App, statefulset: StatefulSet | None) -> BranchResult | None:
-    hold = _hold_on_record(statefulset)
+    hold = _hold_to_keep(app, statefulset)
     if app.fault is not None:
         return BranchResult(verdict=Verdict.STALLED, reason=Reason.InvalidSpec, detail=app.fault, hold=hold)
     if statefulset is not None and not statefulset.is_ours:
@@ -278,10 +317,18 @@ def _rollout(evidence: Evidence, outcome: BranchResult, step_progress: StepProgr
         return next_replacement(evidence, statefulset)
     if step_progress is not None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return None
-    staying = statefulset.replicas if outcome.staying is None else outcome.staying
-    found = next_restart(evidence, statefulset, staying)
-    is_waiting = isinstance(found, Refusal) and evidence.policy.rollout is RolloutPolicy.WHEN_CAUGHT_UP
-    return or_waits_for_place(evidence, found) if is_waiting and isinstance(found, Refusal) else found
+    found = next_restart(evidence, statefulset, _staying(evidence, outcome, statefulset))
+    if not isinstance(found, Refusal) or evidence.policy.rollout is not RolloutPolicy.WHEN_CAUGHT_UP:
+        return found
+    return or_waits_for_place(evidence, found, outcome.hold)
+
+
+def _staying(evidence: Evidence, outcome: BranchResult, statefulset: StatefulSet) -> int:
+    """The pods that a rollout restarts: not those that leave, also while desired replicas must last."""
+    if outcome.staying is not None:
+        return outcome.staying
+    is_soon_lower = outcome.reason is Reason.Stabilizing
+    return evidence.snapshot.app.desired.replicas if is_soon_lower else statefulset.replicas
 
 
 def _with_what_the_rollout_waits_for(outcome: BranchResult, rollout: Restart | Refusal | None) -> BranchResult:
@@ -294,7 +341,14 @@ def _with_what_the_rollout_waits_for(outcome: BranchResult, rollout: Restart | R
 
 
 def _warnings(draft: PlanBuilder) -> tuple[Event, ...]:
-    found = (state_age.warning(draft.snapshot), _unchecked_room(draft), _tight_memory(draft), _cold_scale_up(draft))
+    found = (
+        state_age.warning(draft.snapshot),
+        volume_warnings.not_expandable(draft.snapshot),
+        volume_warnings.other_storage_class(draft.snapshot),
+        _unchecked_room(draft),
+        _tight_memory(draft),
+        _cold_scale_up(draft),
+    )
     return (*filter(None, found), *autoscaling.warnings(draft.snapshot, draft.outcome.hold))
 
 
@@ -326,13 +380,14 @@ def _tight_memory(draft: PlanBuilder) -> Event | None:
     return None if need is None or need.is_enough else Event(Reason.MemoryMayNotSuffice, f"{target} replicas")
 
 
-def _findings(draft: PlanBuilder) -> DecisionFacts:
+def _findings(draft: PlanBuilder, plan: Plan) -> DecisionFacts:
     return DecisionFacts(
         evidence=draft.evidence,
         outcome=draft.outcome,
         rollout=draft.rollout,
         convergence=draft.convergence,
         disruptions=draft.disruptions,
+        plan=plan,
     )
 
 
@@ -341,12 +396,13 @@ def _drains(evidence: Evidence, outcome: BranchResult) -> Ordinal | None:
     statefulset = evidence.snapshot.workload.statefulset
     if statefulset is None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return None
-    return to_drain(evidence, statefulset, statefulset.replicas if outcome.staying is None else outcome.staying)
+    return to_drain(evidence, statefulset, _staying(evidence, outcome, statefulset))
 
 
 def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
     """Sooner while something is on its way, and in time for the next announcement and the next rebalance."""
-    after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_converged else [timedelta(seconds=5)])]
+    after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_settled else [timedelta(seconds=5)])]
+    after += [_REFUSED_RAISE] if _is_raise_refused(draft.snapshot) else []
     due = [*filter(None, (announcement.soonest(draft.evidence), draft.rebalance_due_in()))]
     is_told = any(isinstance(step, Announce) for step in plan)
     is_draining = draft.drains is not None or draft.outcome.drained is not None
@@ -354,11 +410,17 @@ def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
     return min([*after, *due, *([timedelta(seconds=2)] if is_soon else [])])
 
 
+def _is_raise_refused(snapshot: Snapshot) -> bool:
+    app, statefulset = snapshot.app, snapshot.workload.statefulset
+    return app.is_rejected and statefulset is not None and app.desired.replicas > statefulset.replicas
+
+
 def _needs_fresh_group(draft: PlanBuilder) -> bool:
     rollout = draft.rollout
     waits_for_user = isinstance(rollout, Refusal) and rollout.reason.row.waits_for_user
     is_rolling = rollout is not None and not waits_for_user
-    return is_rolling or draft.disruptions.has_news_due or isinstance(draft.record, HoldRecord)
+    is_on_record = isinstance(draft.record, HoldRecord) and not standbys.waits_for_right(draft.evidence)
+    return is_rolling or draft.disruptions.has_news_due or is_on_record
 
 
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
@@ -371,11 +433,15 @@ def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
 
 
 def _made_and_withheld(draft: PlanBuilder) -> tuple[Plan, Plan]:
-    """Give the steps that are made, and those that a dry run withholds: it makes none but those that close a step."""
+    """Give the steps that are made, and those that a dry run withholds.
+
+    It makes none but those that close a step, or that stop the wait of a hold: nothing is prepared for it meanwhile.
+    """
     plan = draft.plan()
     if not draft.snapshot.app.dry_run:
         return plan, ()
-    made = _of_a_dry_run(draft).plan_of_closing() if draft.step_progress is not None else ()
+    kept = _of_a_dry_run(draft)
+    made = kept.plan_of_closing() if draft.step_progress is not None else kept.record_write()
     # An open budget rests on coverage, which goes on to change.
     closing = (step for step in plan if isinstance(step, CloseBudget) and step.follows_coverage and step not in made)
     made = (*made, *closing)
@@ -383,12 +449,23 @@ def _made_and_withheld(draft: PlanBuilder) -> tuple[Plan, Plan]:
 
 
 def _of_a_dry_run(draft: PlanBuilder) -> PlanBuilder:
-    """The same decision, without any change to the hold."""
-    hold = _hold_on_record(draft.snapshot.workload.statefulset)
-    return replace(draft, outcome=replace(draft.outcome, hold=hold, grant=None))
+    """The same decision, without any change to the hold but that its wait ends."""
+    hold = _hold_to_keep(draft.snapshot.app, draft.snapshot.workload.statefulset)
+    kept = None if hold is None else hold.before_next_wait(draft.snapshot.now)
+    return replace(draft, outcome=replace(draft.outcome, hold=kept, grant=None))
 
 
 def _hold_on_record(statefulset: StatefulSet | None) -> Hold | None:
     """As it stands there, left over or not."""
     record = None if statefulset is None else statefulset.record
     return record.hold if isinstance(record, HoldRecord) else None
+
+
+def _hold_to_keep(app: App, statefulset: StatefulSet | None) -> Hold | None:
+    """The same while nothing is prepared for it; None once as many replicas are desired again.
+
+    An override is the user's word about one hold. If that hold outlived the end of its scale-down, the word would let
+    the pods of the next one go without copies.
+    """
+    is_lower = statefulset is not None and app.desired.replicas < statefulset.replicas
+    return _hold_on_record(statefulset) if is_lower else None

@@ -66,6 +66,8 @@ class ReasonRow:
 
     rests_on_tasks: bool = False
     """A step for this reason was allowed because the tasks are known, so its end is judged by the tasks too."""
+    waits_for_template: bool = False
+    """A template waits for pods, and nothing of the group moves by itself."""
     hides_convergence: bool = False
     """Whether the group has converged is unknown, not false."""
 

@@ -28,7 +28,7 @@ class Reason(Enum):
     @property
     def row(self) -> ReasonRow:
         """Everything that is known of this reason."""
-        row: ReasonRow = self.value
+        row: ReasonRow = self._value_  # as `value`, which is a call more: each pass asks hundreds of times
         return row
 
     @property
@@ -109,7 +109,7 @@ class Reason(Enum):
         event="ScaledDownWithoutCoverage",
     )
     OverriddenByTimeout = _changes(
-        "The hold made no progress for `scaleDown.timeout`.",
+        "The pod was waited for as long as `scaleDown.timeout` says.",
         "Find out why the copies did not catch up before the next scale-down.",
         consequence="The setting `onTimeout: Proceed` overrides coverage.",
         is_warning=True,
@@ -211,7 +211,7 @@ class Reason(Enum):
     )
     Stabilizing = _user("Desired replicas are below current replicas, but not yet for `scaleDown.stabilizationWindow`.")
     GaveUp = _user(
-        "The hold made no progress for `scaleDown.timeout`, and `onTimeout: GiveUp` ended it.",
+        "The next pod was waited for as long as `scaleDown.timeout` says, and `onTimeout: GiveUp` ended the hold.",
         "Find out why the copies did not catch up, then change the replicas to start a new scale-down.",
         consequence="Current replicas stay.",
         is_overridable=True,
@@ -257,6 +257,7 @@ class Reason(Enum):
         "If the rollout is paused or does not progress, finish it: no pod is removed while two templates run.",
         consequence="They are restarted first, unless the brokers would move tasks cold (`WouldMoveCold`).",
         gate="no_rollout_is_half_done",
+        waits_for_template=True,
         hold_ends="It continues when every remaining pod has the newest template.",
     )
     TemplateUnwritten = _earlier(
@@ -264,6 +265,7 @@ class Reason(Enum):
         "If it lasts, the API server refuses the write; the doctor command shows its answer.",
         consequence="The operator writes them first.",
         gate="retention_is_in_force",
+        waits_for_template=True,
     )
     StatefulSetChanged = _earlier(
         "Another user or controller changed a field of the StatefulSet that only the operator sets.",
@@ -329,6 +331,13 @@ class Reason(Enum):
         "The operator cannot decode the subscription or the assignment of a member.",
         "If the application's Kafka version is new, upgrade the operator.",
         consequence="The tasks of that member are unknown, so scale-downs are held.",
+        gate="brokers_answered",
+        hides_convergence=True,
+    )
+    GroupOutdated = _facts(
+        "The brokers show the consumer group as it was earlier.",
+        "If it lasts, check the replicas of `__consumer_offsets`: too few are in sync.",
+        consequence="Scale-downs are held until the high watermark of the new coordinator has caught up.",
         gate="brokers_answered",
         hides_convergence=True,
     )
@@ -426,6 +435,13 @@ class Reason(Enum):
         gate="the_source_that_is_demanded_is_in_force",
         is_overridable=True,
     )
+    AgentUntrusted = _agents(
+        "An agent has no certificate that the operator can trust, so the operator sends it nothing, and no token.",
+        "Check the Secret that `agent.tls` names; docs/agents.md (TLS) has the causes. No restart is needed.",
+        consequence="Learners on demand need a report from every agent, so there are none.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
+    )
     AgentReportsPending = _agents(
         "The operator needs two reports from every agent.",
         "No action needed; an agent reports again a moment after its pod started.",
@@ -435,6 +451,11 @@ class Reason(Enum):
     AgentsDisagree = _agents(
         "An agent and the brokers report different tasks for a pod.",
         "No action needed after a rebalance; if it lasts, check the pod that the message names.",
+        gate="agents_agree",
+    )
+    PositionsDisagree = _agents(
+        "An agent reports a copy behind a position that the brokers knew before.",
+        "No action needed if it ends within a minute; if it lasts, check the pod that the message names.",
         gate="agents_agree",
     )
     AssignorMixed = _agents(
@@ -473,8 +494,9 @@ class Reason(Enum):
     )
     StandbysNotRaisable = _agents(
         "The operator cannot read or raise `streams.num.standby.replicas` of the group.",
-        "Grant DESCRIBE_CONFIGS and ALTER_CONFIGS on the group, or set that value at the broker.",
-        consequence="There are no learners on demand.",
+        "Grant DESCRIBE_CONFIGS and ALTER_CONFIGS on the group, or set that value at the broker. To accept a gap for "
+        "each pod of a rollout instead, set `rollout.policy: Immediate`.",
+        consequence="There are no learners on demand, and a rollout waits. The operator tries again after a minute.",
     )
     UnknownLoader = _agents(
         "The agent cannot make the task assignor visible to the application's class loader.",
@@ -615,15 +637,15 @@ class Reason(Enum):
     )
     NoLearners = _coverage(
         "A stateful task has no copy on a remaining pod, and the application makes none.",
-        "Set `num.standby.replicas` to at least 1, or override coverage for this hold with the annotation "
-        "`streamapp.dev/override`.",
+        "With the streams protocol and OnDemand, wait: the operator raises the standbys of the group. Else "
+        "set `num.standby.replicas` (with the streams protocol: `streams.num.standby.replicas` of the group) to at "
+        "least 1, or override coverage for this hold with the annotation `streamapp.dev/override`.",
         gate="every_stateful_task_is_covered",
         is_overridable=True,
         wait_rank=1,
     )
     WouldMoveCold = _coverage(
-        "By the streams protocol the brokers assign tasks. Their assignor would give one to a pod without a caught-up "
-        "copy of it.",
+        "Brokers assign tasks by the streams protocol, and would give one to a pod without a caught-up copy of it.",
         "Choose another number of replicas; without OnDemand, or set the group's `streams.num.standby.replicas` to 2 "
         "at the broker. To accept the restore, set the annotation `streamapp.dev/override` for a hold, or "
         "`rollout.policy: Immediate` for a rollout.",
@@ -677,7 +699,7 @@ class Reason(Enum):
     )
     LearnersNotPlaced = _coverage(
         "A task of a leaving pod has no learner on a remaining pod yet.",
-        "No action needed: the assignor places a few learners at a time. If it lasts, check the leader's log.",
+        "No action needed: assignors place a few learners at a time, brokers all. If it lasts, check the leader's log.",
         gate="pods_are_drained",
         is_overridable=True,
         wait_rank=6,
@@ -699,7 +721,7 @@ class Reason(Enum):
     )
     TooFewCopies = _coverage(
         "Fewer copies of a stateful task would remain than `scaleDown.minCopies` asks for.",
-        "Raise `num.standby.replicas`, set more replicas, or lower `scaleDown.minCopies`.",
+        "Raise the standbys (docs/how-to/capacity.md), set more replicas, or lower `scaleDown.minCopies`.",
         consequence="The pod stays.",
         gate="every_task_keeps_its_copies",
         is_overridable=True,
@@ -723,8 +745,7 @@ class Reason(Enum):
         is_overridable=True,
     )
     MemoryTooSmall = _coverage(
-        "The memory limits of the remaining pods have no room for the tasks of the leaving pods, by "
-        "`learners.memoryPerTask`.",
+        "The remaining pods' memory limits have no room for the tasks of the leaving pods (`learners.memoryPerTask`).",
         "Raise the memory limit of the container, bound RocksDB and lower `learners.memoryPerTask`, or set more "
         "replicas.",
         consequence="The pod stays: the kernel kills a container that passes its limit.",
@@ -746,7 +767,7 @@ class Reason(Enum):
         event="TightMemoryFound",
     )
     NoProgress = _coverage(
-        "The hold made no progress for `scaleDown.timeout`.",
+        "The next pod was waited for as long as `scaleDown.timeout` says, and for as long no copy came nearer.",
         "Check the slowest task in the message: the lag of its copy does not fall.",
         is_overridable=True,
         is_warning=True,
@@ -822,7 +843,7 @@ class Reason(Enum):
     )
     RestartWithoutLearners = _rollouts(
         "The application has no standbys, so no restart can be covered.",
-        "Set `num.standby.replicas` to at least 1 to have restarts covered.",
+        "Set `num.standby.replicas` (streams protocol: that of the group) to at least 1 to have restarts covered.",
         consequence="After all tasks were seen running, one pod is restarted with its volume.",
     )
     FirstRestartUncovered = _rollouts(
@@ -885,7 +906,7 @@ class Reason(Enum):
     # Convergence, identity and steps.
 
     Converged = _status(
-        "The group is stable, no rebalance is scheduled, every task runs, every copy is caught up, every pod is ready."
+        "The group is stable, every task runs, every copy is caught up, every pod is ready, and no template waits."
     )
     TasksRestoring = _status(
         "Tasks are assigned, but not known to run yet.",
@@ -895,6 +916,28 @@ class Reason(Enum):
         wait_rank=4,
         is_helped_by_rebalance=True,
         triggers_outside_hold=True,
+    )
+    VolumeTooSmall = _status(
+        "A volume claim asks for less than `state.volumeClaimTemplate` says.",
+        consequence="The operator has the claim ask for as much; the storage driver enlarges the volume.",
+    )
+    StorageClassDiffers = _status(
+        "The StatefulSet makes volume claims of another storage class than the StreamApp names.",
+        "Once nothing is held: `kubectl delete statefulset NAME --cascade=orphan`, and then for each ordinal `kubectl "
+        "streamapp restart NAME --ordinal N --new-volume`.",
+        consequence="Its claim templates are immutable, and no volume changes. When the StatefulSet is gone, the "
+        "operator makes it anew around the same pods.",
+        is_warning=True,
+        event="OtherStorageClassFound",
+    )
+    VolumeNotExpandable = _status(
+        "The API server does not let a volume claim ask for more.",
+        "Set `allowVolumeExpansion: true` in the storage class if its driver can expand volumes; the message has the "
+        "cause. Else, once nothing is held: `kubectl delete statefulset NAME --cascade=orphan`, and then for each "
+        "ordinal `kubectl streamapp restart NAME --ordinal N --new-volume`.",
+        consequence="The volume keeps its size. The operator tries again every five minutes.",
+        is_warning=True,
+        event="VolumeExpansionRefused",
     )
     ReplicasPending = _status("Current replicas do not equal desired replicas yet.")
     PodsNotReady = _status(
@@ -917,16 +960,24 @@ class Reason(Enum):
     )
     PodFails = _status(
         "A pod does not run its application.",
-        "Read the pod's log with `kubectl logs --previous` and its Events with `kubectl describe pod`, and fix the "
-        "cause.",
+        "Read the pod's log with `kubectl logs --previous` and its Events with `kubectl describe pod`; fix the cause.",
+    )
+    VolumeFull = _status(
+        "The application of a pod ended because it found no space left on a file system.",
+        "Raise `spec.state.volumeClaimTemplate.resources.requests.storage`: the volume grows, and the pod starts. "
+        "Where its storage class cannot expand volumes, raise the replicas.",
+        consequence="Its tasks move to the other pods, which need the room; no scale-down can be covered.",
     )
     PodNotInGroup = _status(
         "A pod is ready, but has no member in the group.",
         "If it lasts, check its log: it is still starting, or has another application ID.",
     )
-    LearnersOnDemand = _status(
-        "The assignor in all pods makes copies on demand, and moves tasks before a pod is removed."
+    ProcessWarmsUp = _status(
+        "A process has just joined. Its learners have caught up, and it takes over their tasks when it is warm.",
+        "No action needed; `streamapp.assignor.warm.ms` of Kafka Streams sets the time (10 s, a minute at most).",
     )
+    LearnersOnDemand = _status("The assignor in all pods makes copies on demand, and moves tasks before a pod leaves.")
+    StandbysOnDemand = _status("The operator raises the standbys of the group when a pod must leave or restart.")
     StandbysDetected = _status("Stateful tasks have standbys.")
     LearnersNotDetected = _status("Whether the application has standbys is visible only while it is converged.")
     NoStatefulTasks = _status("No task has state, so none needs a copy.")

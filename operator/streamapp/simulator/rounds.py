@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streamapp.core.assignors import sticky
 from streamapp.core.assignors.group import Assignment, ClientState, Copy, Placement, Task
 from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.simulator import stock
@@ -28,6 +27,10 @@ class Cause(Enum):
     PROBING = "the probing interval has passed"
     FOLLOW_UP = "the assignor asked for it"
     TRIGGERED = "the operator triggered it"
+    STANDBYS = "the operator changed the standbys of the group"
+    BEHIND = "standbys are behind"
+    """Of the streams protocol, as is the next: nothing is assigned, and a removal waits."""
+    CAUGHT_UP = "standbys have caught up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +66,6 @@ def learner_assignor(settings: LearnerSettings, announcement: Announcement) -> A
         is_over = found.assignment.is_final or found.follow_up is None
         seconds = None if is_over or found.follow_up is None else found.follow_up.millis / 1000
         return Answer(found.assignment, seconds, Cause.FOLLOW_UP)
-
-    return answer
-
-
-def sticky_assignor(settings: sticky.StickySettings, members: Mapping[ProcessId, str]) -> Assignor:
-    """The broker's assignor, for processes of one thread, each with its member ID; the broker asks for nothing more.
-
-    It raises ValueError for a process of several threads, since a process does not say which thread has which task.
-    """
-
-    def answer(tasks: Sequence[Task], clients: Sequence[ClientState]) -> Answer:
-        for client in clients:
-            if client.threads != 1:
-                raise ValueError(f"process {client.process} has {client.threads} threads; one is modelled here")
-        found = sticky.assign(
-            tasks,
-            [
-                sticky.StreamsMember(
-                    id=members[it.process], process=str(it.process), actives=it.actives, standbys=it.standbys
-                )
-                for it in clients
-            ],
-            settings,
-        )
-        placements = {it.process: found[members[it.process]] for it in clients}
-        return Answer(Assignment(placements=placements), None, Cause.PROBING, is_target=True)
 
     return answer
 
@@ -141,10 +118,17 @@ class Play:
     """False if the rounds ended only because there were too many."""
 
 
-def play(world: World, assignor: Assignor, pace: Pace) -> Play:
-    """Rebalance, and again as often as somebody asks for it."""
+def play(world: World, assignor: Assignor, pace: Pace, cause: Cause = Cause.MEMBERSHIP) -> Play:
+    """Rebalance, and again as often as somebody asks for it.
+
+    Args:
+        world: The group before.
+        assignor: Who assigns.
+        pace: What passes between two rebalances.
+        cause: Of the first one.
+    """
     rounds: list[Round] = []
-    now, cause = 0.0, Cause.MEMBERSHIP
+    now = 0.0
     answer = assignor(world.tasks, world.clients())
     while len(rounds) < pace.most_rounds:
         made = _rebalance(world, answer, pace, now, cause)

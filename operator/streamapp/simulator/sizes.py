@@ -30,6 +30,21 @@ def even_sizes(tasks: Iterable[Task], num_standby_replicas: int = 0, most: int |
     )
 
 
+def even_sizes_of_brokers(tasks: Iterable[Task], num_standby_replicas: int, threads: int) -> tuple[int, ...]:
+    """Return the sizes at which brokers give each member as many tasks, smallest first.
+
+    They count the tasks of all sub-topologies together, and deal them by thread.
+
+    Args:
+        tasks: all tasks of the application.
+        num_standby_replicas: standbys of each stateful task.
+        threads: stream threads of a pod.
+    """
+    known = list(tasks)
+    copies = 1 + num_standby_replicas if any(task.is_stateful for task in known) else 1
+    return tuple(size for size in range(copies, len(known) + 1) if len(known) % (size * threads) == 0)
+
+
 def nearest_even(sizes: Iterable[int], replicas: int) -> tuple[int | None, int | None]:
     """The next even size below or at a number of replicas, and the next one above or at it."""
     known = sorted(sizes)

@@ -1,15 +1,16 @@
-"""Steps that are made beside every branch of the decision: evictions, left-over probe members, process IDs.
+"""Steps that are made beside every branch of the decision: evictions, left-over probe members, process IDs, volumes.
 
 Called by `decide`. None of them takes a pod away.
 """
 
-from streamapp.core.actions.decision import Evict, RecordProcessId, Step
+from streamapp.core.actions.decision import Evict, ExpandVolume, RecordProcessId, Step
 from streamapp.core.evidence.eviction import evictable
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.membership import unrecorded
 from streamapp.core.facts.containers import MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupState
-from streamapp.core.facts.workload import StatefulSet
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.workload import StatefulSet, Volume
 from streamapp.core.reasons import Reason
 
 
@@ -60,3 +61,27 @@ def new_process_ids(evidence: Evidence) -> tuple[Step, ...]:
         and ordinal in running
         and all(seen_in.get(one.id, running[ordinal]) == running[ordinal] for one in placement.members(ordinal))
     )
+
+
+def larger_volumes(snapshot: Snapshot) -> tuple[Step, ...]:
+    """Have claims that ask for less than the StreamApp says ask for that much.
+
+    The claim templates of a StatefulSet are immutable, so a claim of a new ordinal begins with the former size.
+    """
+    return tuple(
+        ExpandVolume(ordinal=volume.ordinal, to_bytes=size, reason=Reason.VolumeTooSmall)
+        for volume, size in too_small(snapshot)
+        if not volume.not_expandable
+    )
+
+
+def too_small(snapshot: Snapshot) -> list[tuple[Volume, int]]:
+    """Volumes whose claim asks for less than the StreamApp says, each with what it says, in bytes."""
+    size = snapshot.app.volume_size
+    if size is None:
+        return []
+    return [
+        (volume, size)
+        for volume in snapshot.workload.volumes
+        if volume.requested is not None and volume.requested < size and not volume.deleting
+    ]

@@ -4,6 +4,7 @@ Made by `decide.decide`; the applier turns each step into one call, the status t
 what it rests on (fence, time of the judgement), so that the applier can refuse it when the world has moved on.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -15,6 +16,7 @@ from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.containers import ContainerEnd, MemberKey
+from streamapp.core.facts.group import StandbySetting
 from streamapp.core.facts.hold_record import Epoch, Forced, Hold, HoldRecord, OpenStep, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.workload import Budget, KeptState, Pod
@@ -138,6 +140,8 @@ class SetStandbys:
 
     replicas: int | None
     """None removes the group's own value, so that the brokers' default applies."""
+    instead_of: StandbySetting
+    """What the brokers showed when this was decided; they are asked again right before the write."""
     reason: Reason
 
 
@@ -170,8 +174,25 @@ class RecordState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandVolume:
+    """Have an ordinal's volume claim ask for as much as the StreamApp says now: more, and never less."""
+
+    ordinal: Ordinal
+    to_bytes: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTemplate:
     """Write the StreamApp's pod template into the StatefulSet (`OnDelete`: no pod restarts by it)."""
+
+    fence: Fence
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepClaims:
+    """Write `Retain` into the StatefulSet's retention policy where the StreamApp has it, and nothing else."""
 
     fence: Fence
     reason: Reason
@@ -200,7 +221,9 @@ Step = (
     | Evict
     | RecordProcessId
     | RecordState
+    | ExpandVolume
     | WriteTemplate
+    | KeepClaims
     | RestartPod
 )
 
@@ -326,6 +349,19 @@ class Decision:
     """Whether only what is heard can change it: neither a rebalance nor a restart nor an agent's word is due by the
     clock."""
     restores: RestoreClaim
+
+    def events_after(self, made: Collection[Step]) -> tuple[Event, ...]:
+        """The Events that are true if only these steps of the plan were made; the next decision has the others again.
+
+        Most of them are about what the one write of the pass says: replicas or the hold record.
+        """
+        unmade = [step for step in self.plan if step not in made]
+        if any(isinstance(step, GrantReplicas | WriteHoldRecord) for step in unmade):
+            return ()
+        untrue = {Reason.StatefulSetChanged} if any(isinstance(step, WriteTemplate) for step in unmade) else set()
+        if any(isinstance(step, OpenBudget) for step in unmade):
+            untrue.add(self.disruptions.reason)
+        return tuple(event for event in self.events if event.reason not in untrue)
 
     @property
     def message(self) -> str:

@@ -18,6 +18,7 @@ from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import source_in_force, streams_group
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.hold_record import Hold
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource
 from streamapp.core.facts.workload import Budget, Pod, StatefulSet
@@ -75,7 +76,7 @@ def disruptions_now(evidence: Evidence, around: Around) -> Disruptions:
     latest = evidence.snapshot.latest
     if latest is None:
         return Disruptions(allows=Budget.CLOSED, reason=Reason.BrokersUnreachable)
-    return _Disruption(evidence, statefulset, latest).allowed()
+    return _Disruption(evidence, statefulset, latest, around.outcome.hold).allowed()
 
 
 def budget_step(evidence: Evidence, wanted: Disruptions, around: Around) -> tuple[Step, ...]:
@@ -93,7 +94,9 @@ def budget_step(evidence: Evidence, wanted: Disruptions, around: Around) -> tupl
     ordinal = None if wanted.evictable is None else wanted.evictable.ordinal
     if (workload.budget, workload.evictable) == (wanted.allows, ordinal):
         return ()
-    if wanted.allows is Budget.CLOSED:
+    if wanted.allows is Budget.CLOSED or wanted.allows is workload.budget is Budget.OPEN_FOR_ONE:
+        # Not from one pod to another at once: the former can be evicted after the last look at the pods, and the
+        # budget, which leaves it out, does not change by that. The next pass opens it on a look of its own.
         return (CloseBudget(reason=wanted.reason, follows_coverage=True),)
     return (OpenBudget(reason=wanted.reason, evictable=ordinal, judged_at=evidence.snapshot.now),)
 
@@ -144,6 +147,8 @@ class _Disruption(OfEvidence):
     evidence: Evidence
     statefulset: StatefulSet
     latest: GroupReading
+    hold: Hold | None
+    """The hold that goes on beside it; None if there is none."""
 
     def allowed(self) -> Disruptions:
         due = in_turn(self.snapshot.eviction_turns, _due(self.evidence))
@@ -169,7 +174,7 @@ class _Disruption(OfEvidence):
         # Of two pods that are away, each could have been the copy of the other one's tasks.
         refused = the_other_pods_are_ready(case) or self._uncovered(case, is_open_for=pod)
         if refused is not None:
-            refused = or_waits_for_place(self.evidence, refused)
+            refused = or_waits_for_place(self.evidence, refused, self.hold)
         if refused is None:
             return replace(_open_for(pod, Reason.EvictionCovered), drains=drains)
         detail = f"ordinal {pod.ordinal}, {pod.drain}: {refused.detail}".removesuffix(": ")

@@ -52,13 +52,13 @@ def cap_heartbeats(evidence: Evidence, reason: Reason, *, is_open: bool, is_sett
     )
 
 
-def has_pods_on_their_way(evidence: Evidence, *, is_converged: bool) -> bool:
+def has_pods_on_their_way(evidence: Evidence, *, is_settled: bool) -> bool:
     """Tell whether a pod has begun to run or was made so lately that its tasks may still move.
 
     A pod that never becomes ready must not cost the brokers heartbeats for ever.
     """
     snapshot, timing = evidence.snapshot, evidence.policy.timing
-    return not is_converged and any(_is_new(pod, snapshot, timing) for pod in snapshot.workload.pods)
+    return not is_settled and any(_is_new(pod, snapshot, timing) for pod in snapshot.workload.pods)
 
 
 def _is_new(pod: Pod, snapshot: Snapshot, timing: Timing) -> bool:

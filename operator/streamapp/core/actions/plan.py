@@ -20,6 +20,7 @@ from streamapp.core.actions.decision import (
     Evict,
     Fence,
     GrantReplicas,
+    KeepClaims,
     OpenBudget,
     Plan,
     RestartPod,
@@ -36,7 +37,7 @@ from streamapp.core.actions.rollout import Restart
 from streamapp.core.actions.standbys import StandbysNow
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.failing_pods import expired_pods
+from streamapp.core.evidence.failing_pods import expired_pods, overdue_pods
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
@@ -82,20 +83,28 @@ class PlanBuilder(OfEvidence):
             ordered = (*main, *closing, *capped, *others, *opening)
         else:
             ordered = (*closing, *capped, *others, *opening, *main)
-        return (*ordered, *self._standbys.steps, *self._told(main), *self._rebalance(main))
+        told = (*self._standbys.steps, *self._told(main), *self._rebalance(main))
+        return (*ordered, *told, *beside.larger_volumes(self.snapshot), *self._claims_to_keep(statefulset, main))
 
     def plan_of_closing(self) -> Plan:
         """Only what brings an open step to its end, and the record; all that a pause leaves."""
         statefulset = self.snapshot.workload.statefulset
         if statefulset is None or not statefulset.is_ours:
             return ()
+        written = self._record_write(statefulset)
         return (
             *self._budget_to_close(),
             *self._evictions(statefulset, everywhere=False),
             *self._budget_to_open(),
-            *self._record_write(statefulset),
+            *written,
             *self._closing_rebalance(),
+            *self._claims_to_keep(statefulset, written),
         )
+
+    def record_write(self) -> Plan:
+        """Only the record, if it says something else."""
+        statefulset = self.snapshot.workload.statefulset
+        return () if statefulset is None or not statefulset.is_ours else self._record_write(statefulset)
 
     @cached_property
     def record(self) -> HoldRecord | RecordUnreadable | None:
@@ -133,7 +142,8 @@ class PlanBuilder(OfEvidence):
             news.append(Event(Reason.StatefulSetChanged, statefulset.drift))
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
         news.extend(self._standbys.events)
-        if any(isinstance(step, OpenBudget) and step.evictable is not None for step in self._budget):
+        is_opened = any(isinstance(step, OpenBudget) and step.evictable is not None for step in self._budget)
+        if is_opened and not self.snapshot.app.dry_run:  # a dry run opens nothing, so no eviction is allowed
             news.append(Event(self.disruptions.reason, self.disruptions.detail))
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
             news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
@@ -159,17 +169,28 @@ class PlanBuilder(OfEvidence):
         written = self._record_write(statefulset)
         template = self._template_write(statefulset)
         if outcome.verdict is Verdict.GROW:
-            return written  # the raise was the change of this pass
+            return () if statefulset.is_half_made else written  # the raise was the change of this pass
+        if statefulset.is_half_made:
+            return template  # a record alone would give up all that the record's manager owns
+        # They never start meanwhile, so no task waits for them; the written template has the age that counts.
+        too_old = overdue_pods(self.snapshot) if template else expired_pods(self.snapshot)
+        expired = [pod for pod in too_old if not self._is_in_group(pod)]
         # A step that is slow must not keep out the template that may be what mends the application.
-        if written or template or (self.step_progress is not None and not self.step_progress.is_slow):
+        is_step_open = self.step_progress is not None and not self.step_progress.is_slow
+        if written or is_step_open or (template and not expired):
             return written or template
-        # It never starts meanwhile, so no task waits for it; the written template has the age that counts.
-        expired = expired_pods(self.snapshot)
         restart = Restart(expired[0], Reason.IdleStateExpired) if expired else self.rollout
         if not isinstance(restart, Restart):
             return ()
         pod, reason = restart.pod, restart.reason
         return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
+
+    def _is_in_group(self, pod: Pod) -> bool:
+        """Whether members run in a pod that has not started, as its kubelet says: one that is cut off says it for long.
+
+        Silent brokers keep no pod whose state is too old: their silence says nothing against its kubelet.
+        """
+        return self.evidence.latest is not None and self.evidence.latest.placement.is_present(pod.ordinal)
 
     @property
     def around(self) -> Around:
@@ -196,6 +217,17 @@ class PlanBuilder(OfEvidence):
             return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)
         return ()
 
+    def _claims_to_keep(self, statefulset: StatefulSet, main: Plan) -> Plan:
+        """What keeps the claims while no template is written: in a pause, say, in which the StreamApp can be deleted.
+
+        By itself, and last: nothing waits for it, and the StatefulSet is written once in a pass.
+        """
+        is_written = any(isinstance(step, GrantReplicas | WriteHoldRecord | WriteTemplate) for step in main)
+        if is_written or not statefulset.deletes_kept_claims or statefulset.is_half_made or self.snapshot.app.dry_run:
+            return ()
+        fence = Fence(statefulset.uid, statefulset.resource_version)
+        return (KeepClaims(fence=fence, reason=Reason.TemplateUnwritten),)
+
     def _told(self, main: Plan) -> Plan:
         """What agents are told; not in the pass that takes a pod, since it could fail and keep that from being done."""
         return () if _takes_a_pod(main) else self._announcement()
@@ -208,9 +240,9 @@ class PlanBuilder(OfEvidence):
             or any(isinstance(step, Evict) for step in others)
             or self.outcome.verdict is Verdict.GROW
             or (progress is not None and progress.waits_for is not None and not progress.is_slow)
-            or has_pods_on_their_way(self.evidence, is_converged=self.convergence.is_converged)
+            or has_pods_on_their_way(self.evidence, is_settled=self.convergence.is_settled)
         )
-        is_settled = self.convergence.is_converged and progress is None
+        is_settled = self.convergence.is_settled and progress is None
         asked = cap_heartbeats(self.evidence, self.outcome.reason, is_open=is_open, is_settled=is_settled)
         return () if asked is None else (asked,)
 
@@ -236,11 +268,14 @@ class PlanBuilder(OfEvidence):
             step = self.step_progress.step
         if self.outcome.grant is not None and self.outcome.grant.step is not None:
             step = self.outcome.grant.step
-        raised = self._standbys.record
-        if self.outcome.hold is None and step is None and raised is None:
+        raised, hold = self._standbys.record, self.outcome.hold
+        if hold is None and step is None and raised is None:
             return None
+        if hold is not None:
+            # Another process that finds another generation knows that it did not see all of this hold.
+            hold = replace(hold, generation=self.snapshot.app.generation)
         epoch = (NO_EPOCH if before is None else before.epoch).next(self.snapshot.lease, self.snapshot.now)
-        return HoldRecord(epoch=epoch, hold=self.outcome.hold, step=step, standbys=raised)
+        return HoldRecord(epoch=epoch, hold=hold, step=step, standbys=raised)
 
     @cached_property
     def _standbys(self) -> StandbysNow:
@@ -248,14 +283,19 @@ class PlanBuilder(OfEvidence):
         is_idle = self.snapshot.app.dry_run or self.outcome.verdict is Verdict.STALLED
         wanted = standbys.Wanted(
             for_hold=self.outcome if self._is_held else None,
-            for_rollout=None if self.outcome.verdict is Verdict.PAUSED else self._restart_or_eviction,
+            for_rollout=None if self.outcome.verdict is Verdict.PAUSED else self.restart_or_eviction,
+            takes_a_pod=self.around.takes_pods
+            or isinstance(self.rollout, Restart)
+            or self.disruptions.reason is Reason.EvictionCovered,
         )
         return standbys.unchanged(self.evidence) if is_idle else standbys.standbys_now(self.evidence, wanted)
 
     @property
-    def _restart_or_eviction(self) -> Restart | Refusal | Pod | None:
+    def restart_or_eviction(self) -> Restart | Refusal | Pod | None:
         """The next restart or eviction, or what it waits for: an eviction rests on the copies until it has come."""
-        return self.rollout or self.disruptions.waits_for or self.disruptions.evictable
+        eviction = self.disruptions.waits_for or self.disruptions.evictable
+        gives_way = self.rollout is not None and self.rollout.reason.row.gives_way_to_evictions
+        return (eviction or self.rollout) if gives_way else (self.rollout or eviction)
 
     @property
     def _is_held(self) -> bool:
@@ -268,10 +308,9 @@ class PlanBuilder(OfEvidence):
         """Each write wakes our own watch: unchanged content is not written, the clock alone not often."""
         if wanted.without_clock != before.without_clock:
             return True
-        counted = None if before.hold is None else before.hold.progress.counted_at
-        if counted is None or replace(wanted, epoch=before.epoch) == before:
+        if before.hold is None or replace(wanted, epoch=before.epoch) == before:
             return False
-        return self.snapshot.now - counted >= self.policy.timing.record_gap
+        return self.snapshot.now - before.hold.progress.improved_at >= self.policy.timing.record_gap
 
     def _evictions(self, statefulset: StatefulSet, *, everywhere: bool) -> Plan:
         of_step = () if self.step_progress is None else self.step_progress.step.observed
@@ -315,7 +354,7 @@ class PlanBuilder(OfEvidence):
     @property
     def _rolling(self) -> Waiting | None:
         """What the rollout, or the eviction of a pod from its node, waits for."""
-        refusal = self.rollout or self.disruptions.waits_for
+        refusal = self.restart_or_eviction
         return Waiting(refusal=refusal, since=None) if isinstance(refusal, Refusal) else None
 
     def _rollout_rebalance(self) -> TriggerRebalance | None:

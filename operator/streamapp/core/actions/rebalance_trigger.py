@@ -2,20 +2,22 @@
 
 A rebalance promotes caught-up copies and renews the positions that the group shows; nothing else does, from outside. It
 costs a moment, so it is asked for only when it can help: at most one in ten seconds, or in three where agents show
-that tasks will move by it, then ever more rarely. Where no scale-down, rollout or step waits, it ends after a few.
+that tasks will move by it, then ever more rarely. Where no scale-down, rollout or step waits, it ends after a few. One
+that fails is tried again ever more rarely, too: a right can be missing for long.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from streamapp.core.actions.decision import TriggerRebalance
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, EtaAt
 from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.membership import is_probe
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, fingerprint
 from streamapp.core.facts.policy import Timing
-from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
+from streamapp.core.facts.snapshot import RebalanceHistory, RefusedTriggers, Snapshot
 from streamapp.core.reasons import Reason
 
 REMEMBERED_FOR = timedelta(minutes=30)
@@ -23,9 +25,18 @@ REMEMBERED_FOR = timedelta(minutes=30)
 _MOST_FOR_THE_TOPOLOGY = 3
 """What nobody shows after so many joins is not there to be shown, and an application may be like that for ever."""
 
+_MOST_FOR_POSITIONS = 3
+"""The third join that a new coordinator shows is the first that counts."""
+
+_FOR_ANOTHER_READING = frozenset({Reason.ReadingsPending, Reason.GroupChanged})
+
 MOST_AT_REST = 6
 """The sixth comes five minutes after the first: a start or a backlog shows progress by then. What does not may last for
 ever, for example more records a second than `acceptableRecoveryLag` allows."""
+
+
+FIRST_RETRY = timedelta(seconds=2)
+"""After a trigger that failed for the first time: the group may only have been busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,32 +80,80 @@ def seen(rebalances: RebalanceHistory, history: Sequence[GroupReading], after: G
     before = next((one for one in history if _is_layout(one)), None)
     if before is None or not _is_layout(after) or _layout(before) == _layout(after):
         return rebalances
-    return RebalanceHistory(sent=rebalances.sent, layout_since=after.ended_at)
+    is_probe_alone = _layout(before, with_probes=False) == _layout(after, with_probes=False)
+    refused = rebalances.refused if is_probe_alone else None
+    return RebalanceHistory(sent=rebalances.sent, layout_since=after.ended_at, refused=refused)
+
+
+def failed(rebalances: RebalanceHistory, now: datetime, why: str) -> RebalanceHistory:
+    """The memory after a trigger that failed."""
+    times = 1 if rebalances.refused is None else rebalances.refused.times + 1
+    return replace(rebalances, refused=RefusedTriggers(times=times, at=now, why=why))
+
+
+def with_refused(refusal: Refusal, snapshot: Snapshot, timing: Timing) -> Refusal:
+    """The refusal; where a rebalance would help whose triggers fail, its detail says so, and when the next follows."""
+    refused = snapshot.rebalances.refused
+    if refused is None or not refusal.needs_rebalance or not _is_helped(refusal.reason):
+        return refusal
+    times = "once" if refused.times == 1 else f"{refused.times} times"
+    again = f"The next one follows at {_retry_at(refused, timing):%H:%M:%S} UTC."
+    told = f"A rebalance trigger failed {times}: {refused.why.removesuffix('.')}. {again}"
+    return replace(refusal, detail=f"{refusal.detail.removesuffix('.')}. {told}".removeprefix(". "))
+
+
+def _is_helped(reason: Reason) -> bool:
+    """Whether a rebalance can bring what is missing, or another reading of the group."""
+    return reason.row.is_helped_by_rebalance or reason in _FOR_ANOTHER_READING
+
+
+def _retry_at(refused: RefusedTriggers, timing: Timing) -> datetime:
+    return refused.at + min(FIRST_RETRY * (1 << min(refused.times - 1, 32)), timing.rebalance_gap_longest)
 
 
 def _is_layout(reading: GroupReading) -> bool:
     return isinstance(reading.group, GroupDescription) and reading.group.is_decoded
 
 
-def _layout(reading: GroupReading) -> object:
-    return fingerprint(reading.group) if isinstance(reading.group, GroupDescription) else None
+def _layout(reading: GroupReading, *, with_probes: bool = True) -> object:
+    group = reading.group
+    if not isinstance(group, GroupDescription):
+        return None
+    members = (one for one in group.members if with_probes or not is_probe(one))
+    return fingerprint(replace(group, members=tuple(members)))
 
 
 def due_at(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> datetime | None:
     """When it is time for a rebalance if nothing changes until then; None if none helps."""
-    reason, all_sent = waiting.refusal.reason, snapshot.rebalances.sent
+    reason, all_sent, refused = waiting.refusal.reason, snapshot.rebalances.sent, snapshot.rebalances.refused
+    if not _is_helped(reason):
+        return None
     gap = timing.move_gap if reason.row.moves_tasks else timing.rebalance_gap
     earliest = all_sent[-1] + gap if all_sent else snapshot.now
-    if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
+    if refused is not None and (waiting.since is None or waiting.since <= refused.at):
+        earliest = max(earliest, _retry_at(refused, timing))
+    if reason in _FOR_ANOTHER_READING:
         rebalance = None if snapshot.latest is None else snapshot.latest.rebalance
         return earliest if rebalance is None else max(earliest, rebalance.settled_at + timing.reading_gap)
-    if not reason.row.is_helped_by_rebalance:
-        return None
+    if reason is Reason.PositionsUnknown and _are_positions_just_lost(snapshot):
+        return earliest
     starts = [start for start in (waiting.since, snapshot.rebalances.layout_since) if start is not None]
     in_vain = [at for at in all_sent if not starts or at >= max(starts)]
     if _is_given_up(waiting, in_vain):
         return None
     return max(earliest, _next(in_vain, waiting, timing)) if in_vain else earliest
+
+
+def _are_positions_just_lost(snapshot: Snapshot) -> bool:
+    """Whether few triggers have followed the last join that was watched: those before it showed where copies are.
+
+    They came ever more rarely because copies stood still. At that pace a hold would not see for a quarter of an hour
+    that its copies are caught up, and its deadline could come before.
+    """
+    joins = (one.rebalance for one in snapshot.readings)
+    watched = next((one.settled_at for one in joins if one is not None), None)
+    since = [at for at in snapshot.rebalances.sent if watched is not None and at > watched]
+    return watched is not None and len(since) < _MOST_FOR_POSITIONS
 
 
 def _is_given_up(waiting: Waiting, in_vain: Sequence[datetime]) -> bool:

@@ -13,7 +13,7 @@ from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import announced_pods
 from streamapp.core.evidence.refusal import Refusal
-from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.hold_record import HoldRecord, RaiseState
 from streamapp.core.gates.candidates import stateful_tasks
 from streamapp.core.gates.drain_gates import pods_without_copies
 from streamapp.core.reasons import Reason
@@ -26,7 +26,8 @@ def restore_claim(draft: PlanBuilder) -> RestoreClaim:
     snapshot = draft.snapshot
     if not snapshot.place.most or snapshot.app.dry_run or draft.outcome.verdict is Verdict.STALLED:
         return NO_CLAIM
-    refusal = draft.rollout if isinstance(draft.rollout, Refusal) else draft.disruptions.waits_for
+    first = draft.restart_or_eviction
+    refusal = first if isinstance(first, Refusal) else draft.disruptions.waits_for
     waits = draft.outcome.waits or (() if refusal is None else refusal.waits)
     need = _of_raised_standbys(draft, refusal)
     if need is RestoreNeed.NONE:
@@ -39,9 +40,10 @@ def restore_claim(draft: PlanBuilder) -> RestoreClaim:
 
 
 def _of_raised_standbys(draft: PlanBuilder, waiting: Refusal | None) -> RestoreNeed:
-    """In a group of the streams protocol: until the standbys are put back."""
+    """In a group of the streams protocol: until the standbys are put back, or are another hand's."""
     record = draft.record
-    if isinstance(record, HoldRecord) and record.standbys is not None:
+    raised = record.standbys if isinstance(record, HoldRecord) else None
+    if raised is not None and raised.state not in {RaiseState.RETURNED, RaiseState.FOREIGN}:
         return RestoreNeed.LEARNING
     reasons = {draft.outcome.reason, None if waiting is None else waiting.reason}
     return RestoreNeed.WAITING if Reason.RestoreBudgetUsed in reasons else RestoreNeed.NONE
@@ -56,7 +58,9 @@ def _of_a_drain(evidence: Evidence, leaving: Leaving) -> RestoreNeed:
     place, known = evidence.snapshot.place, announced_pods(evidence)
     if place.is_held:
         pods = wanted_to_leave(evidence, leaving) | known if place.is_free else known
-        holds = evidence.latest is None or any(stateful_tasks(evidence, ordinal) for ordinal in pods)
+        # A group without members shows what no pod holds: a new coordinator can show it as it was before they joined.
+        is_shown = evidence.latest is not None and bool(evidence.latest.group.members)
+        holds = not is_shown or any(stateful_tasks(evidence, ordinal) for ordinal in pods)
         if pods and holds:
             return RestoreNeed.LEARNING
         if place.is_free:

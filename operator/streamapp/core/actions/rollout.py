@@ -11,7 +11,7 @@ from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import LearnersUnknown, source_in_force, streams_group, why_not_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.evidence.restart_cost import cost_of_restart
-from streamapp.core.facts.group import GroupReading, StandbySetting
+from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.facts.workload import Pod, StatefulSet
@@ -198,9 +198,11 @@ class _Rollout(OfEvidence):
         """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.
 
         So must the others be where one of them is, but for those that have none yet: one is silent only now. Not where
-        coverage is not asked for, nor where learners are not to come on demand.
+        coverage is not asked for, nor where learners are not to come on demand; but in a group of the streams protocol
+        only agents tell whether the tasks of the last restart run again.
         """
-        asked = self.policy.agent and self.policy.source in {None, LearnerSource.ON_DEMAND}
+        is_agent_needed = self.policy.source in {None, LearnerSource.ON_DEMAND} or self._needs_agents()
+        asked = self.policy.agent and is_agent_needed
         workload, others = self.snapshot.workload, self._pods_that_spoke(newest)
         pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or pod.ordinal in others)
         if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not pods:
@@ -274,16 +276,18 @@ class _Rollout(OfEvidence):
     def _waiver(self) -> CoverageOverride | None:
         if self.policy.rollout is RolloutPolicy.IMMEDIATE:
             return CoverageOverride(Reason.RestartUncovered)
-        is_bare = self._source() is LearnerSource.NONE and not self._can_ask_for_standbys()
+        is_bare = self._source() is LearnerSource.NONE and not self._are_standbys_on_demand()
         if self.statefulset.replicas == 1 or is_bare:
             return CoverageOverride(Reason.RestartWithoutLearners)
         return None
 
-    def _can_ask_for_standbys(self) -> bool:
-        """Tell whether brokers place standbys for the rollout, and agents report how far they are."""
-        streams = streams_group(self.evidence)
+    def _are_standbys_on_demand(self) -> bool:
+        """Tell whether standbys are raised for the rollout, and agents report how far they are.
+
+        So it is too while the brokers refuse to tell or to raise the value: that may be over in a minute.
+        """
         is_demanded = self.policy.source is LearnerSource.ON_DEMAND and self.evidence.agent_view is not None
-        return is_demanded and streams is not None and isinstance(streams.standbys, StandbySetting)
+        return is_demanded and streams_group(self.evidence) is not None
 
     def _source(self) -> LearnerSource | None:
         source = source_in_force(self.evidence).source

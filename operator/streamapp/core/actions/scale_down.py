@@ -1,7 +1,7 @@
 """The hold: desired replicas are lower than current replicas. Keep the pods, or remove the next ones.
 
 Called by `decide` as the last branch of the decision. One ordinal at a time from the top, each judged afresh; the
-hold record carries nothing from one judgement to the next but the clock of "no progress" and the user's word.
+hold record carries nothing from one judgement to the next but the wait for the next pod and the user's word.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,8 @@ def scale_down(evidence: Evidence, statefulset: StatefulSet) -> BranchResult:
     snapshot, policy = evidence.snapshot, evidence.policy
     current = current_hold(statefulset)
     if snapshot.app.held_because is not None:
-        return _hold(Reason.HeldByUser, snapshot.app.held_because, current)
+        kept = None if current is None else current.before_next_wait(snapshot.now)
+        return _hold(Reason.HeldByUser, snapshot.app.held_because, kept)
     if snapshot.app.desired.replicas == 0 and not policy.allow_zero:
         return _hold(Reason.ZeroNotAllowed, "", None)
     target = snapshot.app.desired.highest_within(policy.stabilization_window, snapshot.now)
@@ -60,6 +61,8 @@ def scale_down(evidence: Evidence, statefulset: StatefulSet) -> BranchResult:
         return replace(waiting, drained=_drained_already(evidence, statefulset, current))
     if isinstance(statefulset.record, RecordUnreadable):
         return _hold(Reason.HoldRecordUnreadable, statefulset.record.detail, None)
+    if statefulset.is_half_made:  # no record can be written yet, so each pass would begin a hold of its own
+        return _hold(Reason.TemplateUnwritten, "", None)
     hold = _continued(current, target, snapshot, statefulset)
     is_new = current is None or current.id != hold.id
     return _Held(evidence, statefulset, hold, is_new=is_new).outcome()
@@ -112,11 +115,14 @@ def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulse
         override = snapshot.app.override
         is_overridden = override is not None and override.hold_id == current.id
         # The user overrode coverage for the pods of the earlier target, and not for those below it.
-        goes_further = is_overridden and target < current.target
+        goes_further = target < current.target
+        # Fewer pods that stay are further from coverage: what stood in the way before is no measure for that.
+        progress = replace(current.progress, best=None) if goes_further else current.progress
         return replace(
             current,
             target=target,
-            id=id_ if goes_further else current.id,
+            id=id_ if goes_further and is_overridden else current.id,
+            progress=progress,
             dropped_by_half=_falls_far(current.target, target)
             or (current.dropped_by_half and target <= current.target),
         )
@@ -154,7 +160,7 @@ class _Held(OfEvidence):
         if isinstance(verdict, Refusal) and verdict.reason is Reason.RolloutInProgress and self._is_rollout_stuck():
             verdict = self._judged(replace(self._next(), is_before_rollout=True))
         if isinstance(verdict, Refusal):
-            return self._wait(or_waits_for_place(self.evidence, verdict))
+            return self._wait(or_waits_for_place(self.evidence, verdict, self.hold))
         if self.is_new and not self.snapshot.app.dry_run:
             # The hold is on record before the first pod goes, so that whoever takes over or calls it off has something
             # to write, and a removal that was prepared before and is sent late finds another version of the object.
@@ -261,8 +267,8 @@ class _Held(OfEvidence):
 
     def _wait(self, refusal: Refusal) -> BranchResult:
         records_to_go = _in_the_way(refusal)
-        progress = self.hold.progress.after(records_to_go, self.snapshot.now, self.policy.timing.pass_gap)
-        told = self._told(refusal, progress)
+        progress = self.hold.progress.after(records_to_go, self.snapshot.now)
+        told = self._told(refusal, progress, is_seen=records_to_go is not None)
         hold = replace(self.hold, reason=told.reason, progress=progress)
         if told.reason is Reason.GaveUp:
             hold = replace(hold, gave_up_at=self.snapshot.app.generation)
@@ -283,13 +289,20 @@ class _Held(OfEvidence):
         is_none = told.reason is Reason.GaveUp or self._stops_all or self._lowest == self.statefulset.replicas
         return None if is_none else self._lowest
 
-    def _told(self, refusal: Refusal, progress: Progress) -> Refusal:
-        """The refusal as the user is told it: a hold that stands still is told apart from a slow one."""
-        if not self._is_timed_out(progress) or progress.counted_at is None:
+    def _told(self, refusal: Refusal, progress: Progress, *, is_seen: bool) -> Refusal:
+        """The refusal as the user is told it: at the deadline it gives up, or is told apart from a slow one.
+
+        A hold that only waits on is no user's concern while copies come nearer. Once it is told to stand still, a pass
+        that cannot see all copies does not take that back.
+        """
+        what = f"{refusal.reason.name}. {refusal.detail}".strip()
+        if self.policy.on_timeout is OnTimeout.GIVE_UP and self._is_timed_out(progress):
+            return Refusal(Reason.GaveUp, f"After {self.policy.timeout}: {what}", refusal.waits)
+        is_known = is_seen or (self.hold.reason is Reason.NoProgress and refusal.reason.row.is_overridable)
+        if self.policy.on_timeout is not OnTimeout.WAIT or not is_known or not self._stands_still(progress):
             return refusal
-        detail = f"For {progress.waited}: {refusal.reason.name}. {refusal.detail}".strip()
-        reason = Reason.GaveUp if self.policy.on_timeout is OnTimeout.GIVE_UP else Reason.NoProgress
-        return Refusal(reason, detail, refusal.waits)
+        detail = f"Since {progress.improved_at:%Y-%m-%d %H:%M:%S} UTC: {what}"
+        return Refusal(Reason.NoProgress, detail, refusal.waits)
 
     @property
     def _lowest(self) -> int:
@@ -312,7 +325,13 @@ class _Held(OfEvidence):
         return self.snapshot.app.override is not None and self.snapshot.app.override.hold_id == self.hold.id
 
     def _is_timed_out(self, progress: Progress) -> bool:
-        return progress.waited >= self.policy.timeout
+        """Tell whether the user's deadline for the next pod has passed."""
+        return progress.waited_by(self.snapshot.now) >= self.policy.timeout
+
+    def _stands_still(self, progress: Progress) -> bool:
+        """Tell whether the deadline has passed, and for as long no copy came nearer."""
+        is_still = self.snapshot.now - progress.improved_at >= self.policy.timeout
+        return is_still and self._is_timed_out(progress)
 
     def _news(self, told: Refusal) -> tuple[Event, ...]:
         """What is new with this pass: the hold itself, or a clock that ran out."""

@@ -6,6 +6,7 @@ Java turns a bucket of eight or more into a tree. That is not modelled, since ra
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -16,13 +17,24 @@ DEFAULT_CAPACITY = 16
 _WORD = 0xFFFFFFFF
 
 
+KEPT_CHARACTERS = 100
+"""More than any name has that Kafka makes up; whoever makes up longer ones takes no memory with them for good."""
+
+
 def string_hash(text: str) -> int:
     """The 32 bits of `String.hashCode`."""
+    return _kept_hash(text) if len(text) <= KEPT_CHARACTERS else _hash(text)
+
+
+def _hash(text: str) -> int:
     found = 0
     units = text.encode("utf-16-be")
     for at in range(0, len(units), 2):
         found = (31 * found + int.from_bytes(units[at : at + 2])) & _WORD
     return found
+
+
+_kept_hash = lru_cache(maxsize=4096)(_hash)  # an assignment asks for that of each name again and again
 
 
 def uuid_hash(value: UUID) -> int:

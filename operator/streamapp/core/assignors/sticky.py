@@ -116,7 +116,7 @@ class _Group:
 
     def __init__(self, members: Sequence[StreamsMember], tasks: Sequence[Task], settings: StickySettings) -> None:
         by_id = {member.id: member for member in members}
-        order = HashOrder(string_hash)
+        order = HashOrder[str](string_hash)
         for member in members:
             order.put(member.id)
         self._standbys = settings.num_standby_replicas
@@ -134,7 +134,7 @@ class _Group:
         self._holders = _holders(listed, settings.release)
 
     def _add_processes(self, listed: Sequence[StreamsMember]) -> list[str]:
-        order = HashOrder(string_hash, len(listed))
+        order = HashOrder[str](string_hash, len(listed))
         for member in listed:
             order.compute(member.process) if self._release is BrokerRelease.FROM_4_4 else order.put(member.process)
             self.processes.setdefault(member.process, StickyProcess()).add_member(member.id)

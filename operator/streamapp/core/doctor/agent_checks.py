@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
+from streamapp.core.doctor.streams_checks import learner_limit_has_no_effect, streams_of
 from streamapp.core.doctor.subject import Found, Subject
 from streamapp.core.evidence import agent_views
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import UNBOUNDED, LearnersUnknown, source_in_force
 from streamapp.core.evidence.refusal import first_few
-from streamapp.core.facts.agent_reports import AgentReport, AgentSilent
+from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AsideKind
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource
@@ -26,6 +27,7 @@ KAFKAS_HEARTBEAT = timedelta(seconds=3)
 """`heartbeat.interval.ms` where nobody sets it."""
 KAFKAS_SESSION = timedelta(seconds=45)
 """`session.timeout.ms` where nobody sets it."""
+_STREAMS_SESSION = "`streams.session.timeout.ms` of the group"
 NO_AGENT = "only an agent in the JVM tells it, and `agent.enabled` is false"
 
 
@@ -63,24 +65,47 @@ def agents_answer(subject: Subject) -> Found:
     if not running or subject.no_agent_key:
         why = "the operator has no key for agents" if subject.no_agent_key else "no pod runs"
         return (_finding(Diagnosis.AgentSilent, why, (), FindingKind.UNCHECKED),)
+    return _silent(subject, Diagnosis.AgentSilent)
+
+
+def agents_are_trusted(subject: Subject) -> Found:
+    """Every agent with a certificate has one that the operator trusts."""
+    pods = subject.snapshot.workload.pods
+    secured = {pod.ordinal for pod in pods if pod.is_running and pod.agent_tls_secret is not None}
+    if not subject.policy.agent or not secured:
+        return None
+    found = _silent(subject, Diagnosis.AgentUntrusted)
+    untrusted = {ordinal for one in found for ordinal in one.ordinals}
+    quiet = tuple(sorted(secured - untrusted - _reports(subject).keys()))
+    if quiet:
+        found += (_finding(Diagnosis.AgentUntrusted, "the agent is silent", quiet, FindingKind.UNCHECKED),)
+    return found
+
+
+def _silent(subject: Subject, diagnosis: Diagnosis) -> tuple[Finding, ...]:
+    """The pods without a report that counts, those with one cause together; `diagnosis` says which causes."""
     reports, seen = _reports(subject), subject.snapshot.agents
     by_why: dict[tuple[FindingKind, str], list[Ordinal]] = defaultdict(list)
-    for ordinal in running:
-        if ordinal not in reports:
-            words = () if seen is None else seen.words.get(ordinal, ())
-            kind, why = FindingKind.FOUND, "its last word is too old, or another pod's"
-            if not words:
-                # A pass that grows asks nobody.
-                kind, why = FindingKind.UNCHECKED, "it was not asked yet"
-            elif isinstance(words[0], AgentSilent):
-                why = words[0].why
+    for ordinal in _running(subject):
+        if ordinal in reports:
+            continue
+        words = () if seen is None else seen.words.get(ordinal, ())
+        cause, kind, why = Diagnosis.AgentSilent, FindingKind.FOUND, "its last word is too old, or another pod's"
+        if not words:
+            # A pass that grows asks nobody.
+            kind, why = FindingKind.UNCHECKED, "it was not asked yet"
+        elif isinstance(words[0], AgentSilent):
+            why = words[0].why
+            cause = Diagnosis.AgentUntrusted if words[0].is_untrusted else cause
+        if cause is diagnosis:
             by_why[kind, why].append(ordinal)
-    return tuple(_finding(Diagnosis.AgentSilent, why, tuple(who), kind) for (kind, why), who in by_why.items())
+    return tuple(_finding(diagnosis, why, tuple(who), kind) for (kind, why), who in by_why.items())
 
 
 def assignor_is_at_work(subject: Subject) -> Found:
-    """The assignor that learns on demand is the one that assigns, in every pod."""
-    return _asked(subject, Diagnosis.AssignorAside, _aside) if subject.policy.agent else None
+    """The assignor that learns on demand is the one that assigns, in every pod; with the streams protocol none does."""
+    is_asked = subject.policy.agent and streams_of(subject) is None
+    return _asked(subject, Diagnosis.AssignorAside, _aside) if is_asked else None
 
 
 def lag_limit_is_a_limit(subject: Subject) -> Found:
@@ -107,6 +132,8 @@ def learner_limit_bounds(subject: Subject) -> Found:
     limit = subject.policy.max_learners
     if limit is None:
         return None
+    if streams_of(subject) is not None:
+        return (learner_limit_has_no_effect(subject),)
     evidence = Evidence(subject.snapshot, subject.policy)
     source = source_in_force(evidence).source
     if isinstance(source, LearnersUnknown):
@@ -161,8 +188,8 @@ def close_leaves(subject: Subject) -> Found:
 
 
 def heartbeats_are_quick(subject: Subject) -> Found:
-    """Heartbeats come more often than Kafka's default."""
-    return _asked(subject, Diagnosis.HeartbeatSlow, _slow)
+    """Heartbeats come more often than Kafka's default, while tasks move at least."""
+    return _asked(subject, Diagnosis.HeartbeatSlow, _slow if streams_of(subject) is None else _uncapped)
 
 
 def static_sessions_are_short(subject: Subject) -> Found:
@@ -175,6 +202,9 @@ def static_sessions_are_short(subject: Subject) -> Found:
     static = [member.instance_id for member in group.members if member.instance_id is not None]
     if not static:
         return ()
+    if group.streams is not None:
+        why = f"members are static (`group.instance.id` {static[0]}); the operator does not read {_STREAMS_SESSION}"
+        return (_finding(Diagnosis.SessionTimeoutLong, why, (), FindingKind.UNSEEN),)
     if not subject.policy.agent:
         why = f"members are static (`group.instance.id` {static[0]}); their `session.timeout.ms`: {NO_AGENT}"
         return (_finding(Diagnosis.SessionTimeoutLong, why, (), FindingKind.UNSEEN),)
@@ -185,6 +215,8 @@ def _aside(report: AgentReport) -> _Verdict:
     if report.is_ours:
         return None
     aside = report.aside
+    if aside is not None and aside.kind is AsideKind.STREAMS_PROTOCOL:
+        return None  # no assignor of an application assigns there
     return _Wrong("it does not say why" if aside is None else f"{aside.kind.value}: {aside.why}")
 
 
@@ -219,6 +251,13 @@ def _slow(report: AgentReport) -> _Verdict:
     if heartbeat is None:
         return _NotTold()
     return _Wrong(f"every {heartbeat.total_seconds():g} s") if heartbeat >= KAFKAS_HEARTBEAT else None
+
+
+def _uncapped(report: AgentReport) -> _Verdict:
+    """Brokers of the streams protocol choose the interval, 5 s at least; only the agent shortens it."""
+    if report.heartbeat_cap is not None:
+        return None
+    return _Wrong("as often as the brokers say, every 5 s by default: the agent cannot shorten it")
 
 
 def _long_session(report: AgentReport) -> _Verdict:

@@ -46,7 +46,7 @@ class FindingSource(Enum):
 class Diagnosis(Enum):
     """The name is the code; the value is (severity, title, why it matters, how to fix it), or (severity, reason).
 
-    A diagnosis of a reason has the reason's texts.
+    A diagnosis of a reason has the reason's texts, and its own for why it matters where the reason has none.
     """
 
     severity: Severity
@@ -63,7 +63,7 @@ class Diagnosis(Enum):
         self.severity = severity
         if isinstance(title, Reason):
             self.reason = title
-            self.title, self.why, self.fix = title.row.fact, title.row.consequence, title.next_step
+            self.title, self.why, self.fix = title.row.fact, why or title.row.consequence, title.next_step
         else:
             self.reason = None
             self.title, self.why, self.fix = title, why, fix
@@ -98,6 +98,13 @@ class Diagnosis(Enum):
         "Let one HorizontalPodAutoscaler or one user set the StreamApp's replicas, and no client the StatefulSet's.",
     )
 
+    ScalerSeesNoGroup = (
+        Severity.WARNING,
+        "A trigger of KEDA finds its topics by the group's members, and fails for a group of the streams protocol.",
+        "KEDA has no lag from it: the replicas stay as they are, or become those of the ScaledObject's `fallback`.",
+        "Name the topic in the trigger's metadata (`topic`), one trigger for each.",
+    )
+
     # Copies of state.
 
     NoCopies = (
@@ -105,7 +112,15 @@ class Diagnosis(Enum):
         "Stateful tasks have no standby, and there are no learners on demand.",
         "No scale-down is ever covered, so each is held until a user overrides it. If a pod is lost, its tasks stop "
         "until they are restored.",
-        "Set `num.standby.replicas` to 1 or more, or `agent.enabled: true` with `learners.source: OnDemand`.",
+        "Set `num.standby.replicas` to 1 or more, or `agent.enabled: true` with `learners.source: OnDemand`. With the "
+        "streams protocol, set `streams.num.standby.replicas` of the group instead of the first.",
+    )
+    StandbysWithoutEffect = (
+        Severity.WARNING,
+        "The application asks for more standbys than its group has, and with the streams protocol the group counts.",
+        "Tasks have fewer copies than the application's settings say.",
+        "Set `streams.num.standby.replicas` of the group with kafka-configs.sh, or remove `num.standby.replicas` "
+        "(docs/streams-protocol.md).",
     )
     LagLimitsDisagree = Severity.WARNING, Reason.RecoveryLagUnclear
     LagLimitUnbounded = Severity.ERROR, Reason.RecoveryLagUnbounded
@@ -149,6 +164,7 @@ class Diagnosis(Enum):
 
     # Starting and stopping.
 
+    VolumeFull = Severity.ERROR, Reason.VolumeFull
     PodFails = (
         Severity.ERROR,
         "A pod does not run its application.",
@@ -179,7 +195,14 @@ class Diagnosis(Enum):
         Severity.WARNING,
         "The heartbeat interval is 3 seconds or more.",
         "Members learn of a rebalance with their next heartbeat, so tasks that move stop for up to that long.",
-        "Keep `heartbeat` in `agent.defaults`, or set `main.consumer.heartbeat.interval.ms` to 500.",
+        "Keep `heartbeat` in `agent.defaults`, or set `main.consumer.heartbeat.interval.ms` to 500. With the streams "
+        "protocol only the first has an effect.",
+    )
+    AssignmentsDelayed = (
+        Severity.NOTE,
+        "Brokers leave time between two assignments of the group (`streams.assignment.interval.ms`).",
+        "A pod with several threads joins and leaves in several steps, so tasks that move can stop for as long.",
+        "Set it to 0 for the group with kafka-configs.sh, unless many members join at once (docs/streams-protocol.md).",
     )
     SessionTimeoutLong = (
         Severity.WARNING,
@@ -213,6 +236,7 @@ class Diagnosis(Enum):
         Reason.AgentKeyMissing.next_step,
     )
     AgentSilent = Severity.WARNING, Reason.AgentSilent
+    AgentUntrusted = Severity.WARNING, Reason.AgentUntrusted
     AssignorAside = (
         Severity.WARNING,
         "The learner task assignor is inactive in a pod.",
@@ -231,6 +255,12 @@ class Diagnosis(Enum):
     )
     EndOffsetsUnread = Severity.ERROR, Reason.EndOffsetsUnread
     GroupProtocolUnsupported = Severity.ERROR, Reason.GroupProtocolUnsupported
+    BrokerAssignorUnknown = (
+        Severity.ERROR,
+        Reason.BrokerAssignorUnknown,
+        "Scale-downs and restarts are held; scale-ups continue.",
+    )
+    PositionsNotReported = Severity.ERROR, Reason.PositionsNotReported
     GroupUndecodable = Severity.ERROR, Reason.GroupUndecodable
 
     # The operator and its cluster.

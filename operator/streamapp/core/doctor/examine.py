@@ -7,7 +7,7 @@ operator answers `kubectl streamapp doctor` with it. What cannot be checked is a
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamapp.core.doctor import agent_checks, kafka_checks, resource_checks
+from streamapp.core.doctor import agent_checks, kafka_checks, resource_checks, streams_checks
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding
 from streamapp.core.doctor.subject import Found, Subject
 from streamapp.core.reasons import Reason
@@ -26,11 +26,15 @@ CHECKS: tuple[tuple[Diagnosis, Check], ...] = (
     (Diagnosis.GroupUndecodable, kafka_checks.by_gate(Reason.GroupUndecodable)),
     (Diagnosis.TopologyUnknown, kafka_checks.tasks_are_known),
     (Diagnosis.EndOffsetsUnread, kafka_checks.ends_are_read),
+    (Diagnosis.BrokerAssignorUnknown, streams_checks.brokers_assignor_is_known),
+    (Diagnosis.PositionsNotReported, streams_checks.positions_are_reported),
     (Diagnosis.NoCopies, kafka_checks.tasks_have_copies),
+    (Diagnosis.StandbysWithoutEffect, streams_checks.standbys_are_the_groups),
     (Diagnosis.IdentityUnstable, kafka_checks.identity_is_stable),
     (Diagnosis.MaxIdleTimeTooLong, kafka_checks.state_is_young_enough),
     (Diagnosis.AgentKeyMissing, agent_checks.there_is_a_key),
     (Diagnosis.AgentSilent, agent_checks.agents_answer),
+    (Diagnosis.AgentUntrusted, agent_checks.agents_are_trusted),
     (Diagnosis.AssignorAside, agent_checks.assignor_is_at_work),
     (Diagnosis.LagLimitUnbounded, agent_checks.lag_limit_is_a_limit),
     (Diagnosis.LagLimitsDisagree, agent_checks.lag_limits_agree),
@@ -40,7 +44,9 @@ CHECKS: tuple[tuple[Diagnosis, Check], ...] = (
     (Diagnosis.TaskDirectoriesEmptied, agent_checks.task_directories_were_kept),
     (Diagnosis.CloseWithoutLeave, agent_checks.close_leaves),
     (Diagnosis.HeartbeatSlow, agent_checks.heartbeats_are_quick),
+    (Diagnosis.AssignmentsDelayed, streams_checks.assignments_follow_at_once),
     (Diagnosis.SessionTimeoutLong, agent_checks.static_sessions_are_short),
+    (Diagnosis.VolumeFull, resource_checks.volumes_have_room),
     (Diagnosis.PodFails, resource_checks.pods_run),
     (Diagnosis.KilledBeforeClosed, resource_checks.containers_end_by_themselves),
     (Diagnosis.GracePeriodShort, resource_checks.grace_period_is_long_enough),

@@ -113,13 +113,17 @@ def tasks_have_copies(subject: Subject) -> Found:
     snapshot = subject.snapshot
     if isinstance(snapshot.task_set, TaskSet) and not snapshot.task_set.stateful:
         return None
-    seen = learner_source.source_in_force(Evidence(snapshot, subject.policy))
+    evidence = Evidence(snapshot, subject.policy)
+    seen = learner_source.source_in_force(evidence)
     instead = seen.not_on_demand
     why_not = "" if instead is None else f"; not on demand: {f'{instead.reason.name} {instead.detail}'.strip()}"
-    match seen.source:
+    match seen.told:
         case LearnersUnknown(why):
             return _unchecked(Diagnosis.NoCopies, f"{why}{why_not}")
         case LearnerSource.NONE:
+            if subject.policy.source is LearnerSource.ON_DEMAND and evidence.agents_unavailable is not None:
+                # A finding of its own says which agent is silent.
+                return _unchecked(Diagnosis.NoCopies, f"no standby of any task{why_not}")
             stateful = len(snapshot.task_set.stateful) if isinstance(snapshot.task_set, TaskSet) else 0
             detail = f"{stateful} stateful tasks, no standby of any{why_not}"
             return (_broker_finding(Diagnosis.NoCopies, detail),)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.subject import DEFAULT_GRACE_SECONDS, Found, PassFailure, Subject, TemplateFacts
-from streamapp.core.evidence.failing_pods import describe, faults
+from streamapp.core.evidence.failing_pods import describe, faults, found_no_space
 from streamapp.core.facts.containers import ContainerEnd
 
 KILLED = 137
@@ -57,15 +57,26 @@ def statefulset_is_ours(subject: Subject) -> Found:
 
 
 def pods_run(subject: Subject) -> Found:
-    """Every pod runs its application, or starts without a fault so far."""
+    """Every pod runs its application, or starts without a fault so far; full volumes are told by themselves."""
+    return _failing(subject, Diagnosis.PodFails)
+
+
+def volumes_have_room(subject: Subject) -> Found:
+    """No application ended because it found no space left."""
+    return _failing(subject, Diagnosis.VolumeFull)
+
+
+def _failing(subject: Subject, diagnosis: Diagnosis) -> Found:
+    workload, is_full = subject.snapshot.workload, diagnosis is Diagnosis.VolumeFull
     return tuple(
         Finding(
-            diagnosis=Diagnosis.PodFails,
-            detail=describe(ordinal, fault),
+            diagnosis=diagnosis,
+            detail=describe(ordinal, fault, workload.volume(ordinal)),
             source=FindingSource.KUBERNETES,
             ordinals=(ordinal,),
         )
-        for ordinal, fault in sorted(faults(subject.snapshot.workload).items())
+        for ordinal, fault in sorted(faults(workload).items())
+        if found_no_space(fault) is is_full
     )
 
 

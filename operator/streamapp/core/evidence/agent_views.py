@@ -6,7 +6,7 @@ place of two joins. Used by `case`, `learner_source` and `announcement`; the gat
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent, AgentsSeen, EndsAfter
@@ -17,7 +17,13 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod
 from streamapp.core.reasons import Reason
 
+UNAVAILABLE = frozenset({Reason.AgentKeyMissing, Reason.AgentUntrusted, Reason.AgentSilent, Reason.AgentReportsPending})
+"""Why nothing is known by agents."""
+
 KEPT_FOR = timedelta(seconds=15)
+
+STARTING_FOR = timedelta(minutes=1)
+"""How long a container may run before its agent's silence means more than that the JVM starts, on a busy node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class AgentsUnavailable:
     """Why the agents as a whole are not to be gone by."""
 
     reason: Reason
-    """`AgentKeyMissing`, `AgentSilent` or `AgentReportsPending`."""
+    """One of `UNAVAILABLE`."""
     detail: str
 
 
@@ -80,11 +86,17 @@ def silence(snapshot: Snapshot, timing: Timing) -> AgentsUnavailable | None:
     if not pods:
         return AgentsUnavailable(Reason.AgentSilent, "no pod runs")
     young = fresh(snapshot, timing)
+    starting: Pod | None = None
     for pod in pods:
         report = young.get(pod.ordinal)
         missing = _why_silent(snapshot, pod) if report is None else _what_it_leaves_out(report)
-        if missing:
-            return AgentsUnavailable(Reason.AgentSilent, f"ordinal {pod.ordinal}: {missing}")
+        if missing and _is_starting(snapshot, pod):
+            starting = starting or pod
+        elif missing:
+            reason = Reason.AgentUntrusted if _is_untrusted(snapshot, pod) else Reason.AgentSilent
+            return AgentsUnavailable(reason, f"ordinal {pod.ordinal}: {missing}")
+    if starting is not None:
+        return AgentsUnavailable(Reason.AgentReportsPending, f"ordinal {starting.ordinal} has just begun to run")
     once = [pod.ordinal for pod in pods if len(_reports(snapshot, pod)) == 1]
     return AgentsUnavailable(Reason.AgentReportsPending, f"ordinal {once[0]} was heard once") if once else None
 
@@ -155,6 +167,18 @@ def _why_silent(snapshot: Snapshot, pod: Pod) -> str:
     return f"it last looked at {word.as_of:%H:%M:%S}"
 
 
+def _is_untrusted(snapshot: Snapshot, pod: Pod) -> bool:
+    word = None if snapshot.agents is None else snapshot.agents.latest(pod.ordinal)
+    return isinstance(word, AgentSilent) and word.is_untrusted
+
+
+def _is_starting(snapshot: Snapshot, pod: Pod) -> bool:
+    """Tell whether a pod with an agent runs for so short a time that its JVM may not have got as far as to report."""
+    since = pod.container.known_since
+    is_young = since is not None and snapshot.now - since < STARTING_FOR
+    return is_young and pod.has_agent is True and not _is_untrusted(snapshot, pod)
+
+
 def _what_it_leaves_out(report: AgentReport) -> str:
     if report.tasks is None:
         return "it could not ask its instance for tasks"
@@ -168,7 +192,7 @@ def _measured(
     last = next((one for one in ends if isinstance(one.ends, EndOffsets)), None)
     if last is None:
         return None
-    found = {ordinal: _before(said, last.began_at) for ordinal, said in reports.items()}
+    found = {ordinal: _known_before(said, last.began_at) for ordinal, said in reports.items()}
     known = {
         ordinal: report
         for ordinal, report in found.items()
@@ -181,21 +205,44 @@ def _before(reports: Sequence[AgentReport], at: datetime) -> AgentReport | None:
     return next((report for report in reports if report.as_of <= at), None)
 
 
+def _known_before(reports: Sequence[AgentReport], at: datetime) -> AgentReport | None:
+    return next((report for report in reports if report.known_by <= at), None)
+
+
 def _ends_after(reports: Mapping[Ordinal, AgentReport], ends: Sequence[EndsAfter]) -> EndOffsets | EndsUnreadable:
-    """The first ends that were asked for when all of these had been given."""
-    given = max((report.as_of for report in reports.values()), default=None)
+    """The first ends that were asked for when all of these had been given.
+
+    An answer can be slow: its look can then be younger than the request less the age that the agent says.
+    """
+    given = max((report.known_by for report in reports.values()), default=None)
     later = [one.ends for one in ends if given is not None and one.began_at >= given]
     return next((one for one in reversed(later) if isinstance(one, EndOffsets)), _NO_ENDS)
 
 
 def _kept(words: tuple[AgentReply, ...], now: datetime) -> tuple[AgentReply, ...]:
-    """Silence is remembered once, reports for a while."""
-    once = [word for number, word in enumerate(words) if number == 0 or isinstance(word, AgentReport)]
+    """Silence is remembered once, reports for a while; of a look that is answered twice the newest answer.
+
+    At rest the look before it is old: an answer that repeats a look must not take its place.
+    """
+    looks = [(word.incarnation, word.sequence) if isinstance(word, AgentReport) else None for word in words]
+    first = {look: word for look, word in zip(looks, words, strict=True) if isinstance(word, AgentReport)}
+    once = [
+        _as_first_heard(word, first.get(looks[number]))
+        for number, word in enumerate(words)
+        if number == 0 or looks[number] not in {None, *looks[:number]}
+    ]
     return tuple(
         word
         for number, word in enumerate(once)
         if number < 2 or (isinstance(word, AgentReport) and now - word.as_of <= KEPT_FOR)
     )
+
+
+def _as_first_heard(word: AgentReply, first: AgentReport | None) -> AgentReply:
+    """The newest answer of a look, which was over when the first one was in."""
+    if not isinstance(word, AgentReport) or first is None or first.heard_at == word.heard_at:
+        return word
+    return replace(word, heard_at=first.heard_at)
 
 
 def _is_young(one: EndsAfter, now: datetime) -> bool:

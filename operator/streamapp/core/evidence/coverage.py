@@ -354,13 +354,16 @@ def map_copies(
     """
     copies = CopyMap(task_set, ReadSince(rebalance.began_at, ends), earlier)
     for pod in workload.pods:
-        has_run = _has_run_since(pod, rebalance)
+        has_run = has_run_since(pod, rebalance)
         for member in placement.members(pod.ordinal):
             if member.subscription is None or member.assignment is None:
                 continue
             active, offsets = member.assignment.active, member.subscription.offsets
             if not has_run or member.id not in rebalance.rejoined_members:
                 copies.add_restoring(pod.ordinal, active, offsets)
+                if pod.is_running and not has_run:
+                    # Perhaps said by the run before: another join tells, and none would come for a copy that is none.
+                    copies.add_standbys(pod.ordinal, member.assignment.standby - active, {})
                 continue
             running = active & member.subscription.running
             copies.add_running(pod.ordinal, running)
@@ -397,9 +400,14 @@ def is_caught_up(lag: TaskLag, limit: int) -> bool:
     return isinstance(lag, RunningActive) or (isinstance(lag, Measured) and lag.records <= limit)
 
 
-def _has_run_since(pod: Pod, rebalance: ObservedRebalance) -> bool:
+def has_run_since(pod: Pod, rebalance: ObservedRebalance) -> bool:
+    """Tell whether the container ran when the rebalance began: only then has it said itself what its members said.
+
+    A rebalance is seen settled later than it settled, and a container can end and start in between, while what its
+    members said before is still shown.
+    """
     since = pod.container.known_since
-    return pod.is_running and since is not None and since <= rebalance.settled_at
+    return pod.is_running and since is not None and since <= rebalance.began_at
 
 
 def _nearness(copy: Copy) -> tuple[int, int, Ordinal]:

@@ -1,7 +1,8 @@
 """Which members may be put out of the group: exactly those of a container that is known to have ended.
 
 A live member that is put out loses its tasks without a commit, and whoever takes over counts twice: so a member is put
-out only if it was seen in the group a margin before its container ended. Whoever was seen later may belong to the
+out only if two reads of the pods placed it in its container, and the first of them was a margin before that container
+ended. Whoever was seen later may belong to the
 container that came after, with the same name, address and process ID.
 
 Serves open steps (captures from the hold record) and everything else (captures in memory) by the same rule.
@@ -63,26 +64,76 @@ def remember(
 ) -> tuple[ObservedMembers, ...]:
     """The captures in memory after one more reading: new members added, those that have left forgotten.
 
-    A reading that failed changes nothing.
+    A capture is confirmed by the next reading, with a read of the pods of its own, that places the members in the same
+    container; otherwise it is forgotten. One stale read of the pods would place a new member in the container before
+    its own, and the end of that one, by a node's clock that is ahead, can lie after the member was seen.
+
+    A reading that failed changes nothing, and neither does one without members: a new coordinator can show the group
+    as it was before they joined, and no other member ever has the ID of one that has left.
+
+    Where two processes have the address of one container's pod, none is known to end with it (`_shared`).
     """
-    if not isinstance(reading.group, GroupDescription):
+    if not isinstance(reading.group, GroupDescription) or not reading.group.members:
         return tuple(observed)
     listed = reading.group.member_ids
-    kept = [_among(one, {key for key in one.members if key.id in listed}) for one in observed]
-    ordinals = {pod.ordinal for pod in workload.pods}
-    seen = observe_members(reading.group, workload, ordinals, reading.seen_at)
-    added = [_among(one, set(one.members) - _known(one, kept)) for one in seen]
+    found = observe_members(reading.group, workload, {pod.ordinal for pod in workload.pods}, reading.seen_at)
+    in_their_own = _in_their_own(found, observed)
+    shared = _shared(in_their_own, reading.group)
+    seen = [one for one in in_their_own if one.container_id not in shared]
+    kept = [
+        _among(one, {key for key in one.members if key.id in listed}) if one.is_confirmed else _confirm(one, seen)
+        for one in observed
+        if one.container_id not in shared
+    ]
+    added = [replace(_among(one, set(one.members) - _known(one, kept)), is_confirmed=False) for one in seen]
     return tuple(one for one in (*kept, *added) if one.members)
 
 
+def _confirm(one: ObservedMembers, seen: Sequence[ObservedMembers]) -> ObservedMembers:
+    """Keep of a capture the members that are placed in the same container once more."""
+    return replace(_among(one, _known(one, seen)), is_confirmed=True)
+
+
+def _in_their_own(seen: Sequence[ObservedMembers], remembered: Sequence[ObservedMembers]) -> list[ObservedMembers]:
+    """The captures without members that memory has in another container: a member ends with the container it began in.
+
+    Where brokers see other addresses than the pods', a member that lives on after its pod was deleted by force looks
+    like one of the next pod, which has its process ID.
+    """
+    places = {key.id: one.container_id for one in remembered if one.is_confirmed for key in one.members}
+    return [
+        _among(one, {key for key in one.members if places.get(key.id, one.container_id) == one.container_id})
+        for one in seen
+    ]
+
+
+def _shared(seen: Sequence[ObservedMembers], group: GroupDescription) -> frozenset[str]:
+    """The containers with members of several processes: another container of their pod can run one of them.
+
+    All containers of a pod have its address. Whoever runs in another one lives on when the application's has ended.
+    """
+    process_of = {member.id: member.process_id for member in group.members if member.process_id is not None}
+    found = ((one, {process_of[key.id] for key in one.members if key.id in process_of}) for one in seen)
+    return frozenset(one.container_id for one, processes in found if len(processes) > 1)
+
+
 def since_first_seen(
-    observed: Sequence[ObservedMembers], remembered: Sequence[ObservedMembers]
+    observed: Sequence[ObservedMembers], remembered: Sequence[ObservedMembers], group: GroupDescription
 ) -> tuple[ObservedMembers, ...]:
-    """The same captures, each member with the earliest time at which memory has it in the same container."""
-    found = []
-    for one in observed:
+    """The same captures, each member with the earliest time at which memory has it in the same container.
+
+    Whoever memory has in another one is left out, and so are the members of containers with several processes.
+
+    Args:
+        observed: Of one reading.
+        remembered: What memory has.
+        group: That reading.
+    """
+    found, in_their_own = [], _in_their_own(observed, remembered)
+    shared = _shared(in_their_own, group)
+    for one in (each for each in in_their_own if each.container_id not in shared):
         older = [seen for seen in remembered if seen.container_id == one.container_id and seen.seen_at < one.seen_at]
-        found += [_among(seen, one.members) for seen in older]
+        found += [replace(_among(seen, one.members), is_confirmed=True) for seen in older]
         found.append(_among(one, set(one.members) - _known(one, older)))
     return tuple(one for one in found if one.members)
 
@@ -118,7 +169,7 @@ def evictable(
     found = []
     for seen in observed:
         end = _end_of(seen, ends)
-        if end is None or seen.seen_at > end.finished_at - margin:
+        if end is None or not seen.is_confirmed or seen.seen_at > end.finished_at - margin:
             continue
         away = is_blocked or for_good(seen)
         members = tuple(key for key in seen.members if key.id in group.member_ids and (away or key.instance_id is None))
@@ -145,7 +196,8 @@ def _end_of(seen: ObservedMembers, ends: Sequence[ContainerEnd]) -> ContainerEnd
 
 
 def _among(seen: ObservedMembers, keys: Container[MemberKey]) -> ObservedMembers:
-    return replace(seen, members=tuple(key for key in seen.members if key in keys))
+    members = tuple(key for key in seen.members if key in keys)
+    return seen if len(members) == len(seen.members) else replace(seen, members=members)
 
 
 def _known(one: ObservedMembers, observed: Iterable[ObservedMembers]) -> set[MemberKey]:

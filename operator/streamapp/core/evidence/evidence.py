@@ -15,6 +15,7 @@ from streamapp.core.evidence.membership import MemberPlacement, place_members
 from streamapp.core.evidence.running_tasks import active_holders, running_by_agents, running_tasks
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading, Member, ObservedRebalance
+from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
@@ -84,6 +85,13 @@ class Evidence:
     def under(self, policy: ScalingPolicy) -> "Evidence":
         """The same facts under another policy."""
         return self if policy == self.policy else Evidence(self.snapshot, policy)
+
+    @property
+    def hold_record(self) -> HoldRecord | None:
+        """The one on the StatefulSet; None if there is none, or it cannot be read."""
+        statefulset = self.snapshot.workload.statefulset
+        record = None if statefulset is None else statefulset.record
+        return record if isinstance(record, HoldRecord) else None
 
     @cached_property
     def fresh_reports(self) -> Mapping[Ordinal, AgentReport]:

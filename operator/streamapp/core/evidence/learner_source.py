@@ -35,6 +35,13 @@ class LearnerSourceStatus:
     source: LearnerSource | LearnersUnknown
     not_on_demand: Refusal | None = None
     """Why it is not on demand, where an agent could make it so; None: it is, or nobody asked for it."""
+    raises_standbys: bool = False
+    """Standbys of a group of the streams protocol are raised when they are needed; `source` is what it has at rest."""
+
+    @property
+    def told(self) -> LearnerSource | LearnersUnknown:
+        """What a person is told."""
+        return LearnerSource.ON_DEMAND if self.raises_standbys else self.source
 
     @property
     def is_on_demand(self) -> bool:
@@ -56,7 +63,8 @@ def _source_in_force(evidence: Evidence) -> LearnerSourceStatus:
         return LearnerSourceStatus(LearnerSource.ON_DEMAND)
     streams = streams_group(evidence)
     if streams is not None and policy.source is LearnerSource.ON_DEMAND:
-        return LearnerSourceStatus(_shown_by_the_group(evidence), _not_raisable(streams))
+        instead = standbys_unread(streams) or _why_not_judged(evidence)
+        return LearnerSourceStatus(_shown_by_the_group(evidence), instead, raises_standbys=instead is None)
     is_asked_for = policy.agent or policy.source is LearnerSource.ON_DEMAND
     return LearnerSourceStatus(_shown_by_the_group(evidence), missing if is_asked_for else None)
 
@@ -66,10 +74,19 @@ def streams_group(evidence: Evidence) -> StreamsGroup | None:
     return None if evidence.latest is None else evidence.latest.group.streams
 
 
-def _not_raisable(streams: StreamsGroup) -> Refusal | None:
+def standbys_unread(streams: StreamsGroup) -> Refusal | None:
+    """What the brokers say where they do not tell the group's standbys, or refused to raise them."""
     if isinstance(streams.standbys, StandbySetting):
         return None
     return Refusal(Reason.StandbysNotRaisable, streams.standbys.detail, needs_rebalance=False)
+
+
+def _why_not_judged(evidence: Evidence) -> Refusal | None:
+    """Why nobody can tell how far standbys are that would be raised; None: every pod that runs has an agent."""
+    if not evidence.policy.agent:
+        return Refusal(Reason.AgentDisabled)
+    quiet = evidence.agents_unavailable
+    return None if quiet is None else Refusal(quiet.reason, quiet.detail, needs_rebalance=False)
 
 
 def is_on_demand(evidence: Evidence) -> bool:
@@ -84,11 +101,9 @@ def why_not_on_demand(evidence: Evidence) -> Refusal | None:
 
 
 def _why_not_on_demand(evidence: Evidence) -> Refusal | None:
-    if not evidence.policy.agent:
-        return Refusal(Reason.AgentDisabled)
-    quiet = evidence.agents_unavailable
+    quiet = _why_not_judged(evidence)
     if quiet is not None:
-        return Refusal(quiet.reason, quiet.detail, needs_rebalance=False)
+        return quiet
     reports = tuple(evidence.fresh_reports.values())
     return _assigned_otherwise(reports) or limit_in_doubt(evidence) or _another_process(evidence, reports)
 

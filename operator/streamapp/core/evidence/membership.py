@@ -14,7 +14,15 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Workload
 
 PROBE_CLIENT_ID = "streamapp-operator-probe"
-"""The client ID of our own triggered rebalances; the next pass knows a probe member that could not leave by it."""
+"""The client ID of our own triggered rebalances; the next pass knows a probe member that could not leave by it.
+
+Only the whole of it: Kafka Streams makes the client ID of each member from that of its application and of the thread.
+"""
+
+
+def is_probe(member: Member) -> bool:
+    """Tell whether it is a member of ours, with which a rebalance was triggered."""
+    return member.client_id == PROBE_CLIENT_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,7 @@ def place_members(group: GroupDescription, workload: Workload) -> MemberPlacemen
     contradictions, foreign, probe_members = [], [], []
     for member in group.members:
         place = _place(member, hosts, processes, recorded)
-        if member.client_id.startswith(PROBE_CLIENT_ID):
+        if is_probe(member):
             probe_members.append(member)
         elif isinstance(place, Contradiction):
             contradictions.append(place)
@@ -141,26 +149,33 @@ def _place(
 
 def _hosts(workload: Workload) -> Mapping[str, Ordinal]:
     """Addresses that exactly one pod has; pods on the host's network share theirs, which then tells nothing."""
-    owners = Counter(ip for pod in workload.pods for ip in set(pod.ips))
-    return {ip: pod.ordinal for pod in workload.pods for ip in pod.ips if owners[ip] == 1}
+    owners: dict[str, Ordinal] = {}
+    shared = {ip for pod in workload.pods for ip in pod.ips if owners.setdefault(ip, pod.ordinal) != pod.ordinal}
+    return {ip: ordinal for ip, ordinal in owners.items() if ip not in shared}
 
 
 def _processes(workload: Workload) -> Mapping[ProcessId, Ordinal]:
     """Recorded process IDs that exactly one volume has."""
-    owners = Counter(volume.process_id for volume in workload.volumes)
+    doubled = _doubled_on_volumes(workload)
     return {
         volume.process_id: volume.ordinal
         for volume in workload.volumes
-        if volume.process_id is not None and owners[volume.process_id] == 1
+        if volume.process_id is not None and volume.process_id not in doubled
     }
 
 
+def _doubled_on_volumes(workload: Workload) -> set[ProcessId]:
+    """Recorded process IDs that several volumes have."""
+    recorded = [volume.process_id for volume in workload.volumes if volume.process_id is not None]
+    if len(set(recorded)) == len(recorded):
+        return set()
+    return {process for process, count in Counter(recorded).items() if count > 1}
+
+
 def _doubled(group: GroupDescription, workload: Workload, hosts: Mapping[str, Ordinal]) -> frozenset[ProcessId]:
-    recorded = Counter(volume.process_id for volume in workload.volumes if volume.process_id is not None)
     seen_on: dict[ProcessId, set[Ordinal]] = defaultdict(set)
     for member in group.members:
         if member.process_id is not None and member.client_host in hosts:
             seen_on[member.process_id].add(hosts[member.client_host])
-    on_volumes = {process for process, count in recorded.items() if count > 1}
     on_pods = {process for process, ordinals in seen_on.items() if len(ordinals) > 1}
-    return frozenset(on_volumes | on_pods)
+    return frozenset(_doubled_on_volumes(workload) | on_pods)

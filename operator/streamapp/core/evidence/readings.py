@@ -2,22 +2,45 @@
 
 One reading may lie: a member about to be thrown out is still listed, a layout lasts for one generation. So whatever is
 removed was seen to be dispensable twice in a row. The gatherer keeps the history with `remember`.
+
+Two readings may lie in the same way. A coordinator answers as of the high watermark of `__consumer_offsets`
+(`CoordinatorRuntime.scheduleReadOperation` in Kafka). A new coordinator knows the high watermark that it was told as a
+follower, until a replica in sync fetches from it: so it can show an older state of the group for long. `step_back`
+recognizes such a state by what never falls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
-from streamapp.core.facts.group import GroupDescription, GroupReading, GroupUnreadable, fingerprint
+from streamapp.core.facts.group import (
+    GroupDescription,
+    GroupReading,
+    GroupState,
+    GroupUnreadable,
+    Member,
+    OffsetSum,
+    fingerprint,
+)
+from streamapp.core.facts.ids import TaskId
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
 from streamapp.core.facts.policy import Timing
 from streamapp.core.reasons import Reason
 
 KEPT_FOR = timedelta(minutes=1)
+MOST_ENTRIES = 600_000
+"""Tasks, positions and ends in all readings that are kept, equal ones counted once: some 80 MB. Two joins of a group
+that is as large as any that is read have 400,000. Any broker can show such a group anew at each look."""
+_MEMBER = 8
+"""A member takes as much memory as so many of them."""
 
 
 def remember(history: Sequence[GroupReading], reading: GroupReading) -> tuple[GroupReading, ...]:
     """The history with one more reading, newest first, without what nobody will ask for.
 
-    Kept: every poll of the last minute, and the newest poll of each of the last two joins, however old.
+    Kept: every poll of the last minute, and the newest poll of each of the last two joins, however old. Older ones of
+    very large groups that differ from look to look are not: a judgement that needs them waits.
     """
     others = (one for one in history if one.ended_at != reading.ended_at)
     newest_first = sorted([*others, reading], key=lambda one: one.ended_at, reverse=True)
@@ -29,7 +52,98 @@ def remember(history: Sequence[GroupReading], reading: GroupReading) -> tuple[Gr
             joins.append(one.rebalance.settled_at)
         if reading.ended_at - one.ended_at <= KEPT_FOR or (is_of_new_join and len(joins) <= 2):
             kept.append(one)
-    return tuple(kept)
+    return tuple(_bounded(kept))
+
+
+def _bounded(newest_first: Sequence[GroupReading]) -> Iterator[GroupReading]:
+    seen, size = set[int](), 0
+    for number, one in enumerate(newest_first):
+        ends = None if one.rebalance is None else one.rebalance.ends
+        for part in (one.group, ends):
+            if part is not None and id(part) not in seen:
+                seen.add(id(part))
+                size += _entries(part)
+        if size > MOST_ENTRIES and number > 0:
+            return
+        yield one
+
+
+def _entries(part: GroupDescription | GroupUnreadable | EndOffsets | EndsUnreadable) -> int:
+    if isinstance(part, EndOffsets):
+        return len(part.partitions)
+    return sum(map(_entries_of_member, part.members)) if isinstance(part, GroupDescription) else 0
+
+
+def _entries_of_member(member: Member) -> int:
+    said = 0 if member.subscription is None else len(member.subscription.offsets)
+    given = 0 if member.assignment is None else len(member.assignment.active) + len(member.assignment.standby)
+    return _MEMBER + said + given
+
+
+def step_back(before: GroupDescription, group: GroupDescription) -> str:
+    """Why a description is of an older state than one that was seen before; empty if nothing says so.
+
+    A member of a classic group never joins from an older generation than at its join before, and a broker gives the ID
+    of a member once. The epoch of a streams group never falls.
+    """
+    if before.streams is not None and group.streams is not None:
+        is_older = group.streams.epoch < before.streams.epoch
+        return f"it shows epoch {group.streams.epoch} after {before.streams.epoch}" if is_older else ""
+    known = _generations(before)
+    for member, generation in _generations(group).items():
+        if generation < known.get(member, generation):
+            return f"member {member} came from generation {generation}, and from {known[member]} before"
+    return ""
+
+
+def _generations(group: GroupDescription) -> dict[str, int]:
+    """The generations that the members came from, as far as they say so."""
+    told = {one.id: one.subscription.generation for one in group.members if one.subscription is not None}
+    return {member: generation for member, generation in told.items() if generation is not None}
+
+
+def changed_since(judged: GroupReading | None, readings: Sequence[GroupReading]) -> str:
+    """What the newest reading shows otherwise than the one that a judgement rests on; empty if nothing.
+
+    Between a judgement and its write answers of the API server are awaited, and the group is read on. Offsets alone are
+    no change: members of the streams protocol report them now and then. Nothing rests on a group that was not Stable.
+    """
+    if judged is None or not readings or readings[0].ended_at <= judged.ended_at:
+        return ""
+    newest = readings[0]
+    before, now = judged.group, newest.group
+    if now is before and newest.rebalance == judged.rebalance:
+        return ""
+    if not isinstance(before, GroupDescription) or before.state is not GroupState.STABLE:
+        return ""
+    if isinstance(now, GroupUnreadable):
+        return f"the group is unknown since: {now.detail}"
+    if now.state is not before.state:
+        return f"the group is {now.state.value} since"
+    is_same = fingerprint(now) == fingerprint(before) and newest.rebalance == judged.rebalance
+    return "" if is_same else "the group has rebalanced since"
+
+
+def with_earlier_offsets(group: GroupDescription, readings: Sequence[GroupReading]) -> GroupDescription:
+    """The group, with offsets that its members reported to the brokers before (Kafka 4.4).
+
+    They are in the memory of the coordinator alone. A new one does not know them, and members report again within a
+    minute: it can know them by the time that a pod leaves.
+    """
+    known: dict[str, dict[TaskId, OffsetSum]] = {}
+    for reading in reversed(readings):
+        members = reading.group.members if isinstance(reading.group, GroupDescription) else ()
+        for member in members:
+            if member.subscription is not None and member.subscription.offsets:
+                known.setdefault(member.id, {}).update(member.subscription.offsets)
+    return replace(group, members=tuple(_with_offsets(member, known.get(member.id, {})) for member in group.members))
+
+
+def _with_offsets(member: Member, earlier: dict[TaskId, OffsetSum]) -> Member:
+    if member.subscription is None or not earlier:
+        return member
+    offsets = MappingProxyType({**earlier, **member.subscription.offsets})
+    return replace(member, subscription=replace(member.subscription, offsets=offsets))
 
 
 def earlier_reading(

@@ -106,7 +106,8 @@ class _Parts:
     def _subscription(self, new: Subscription, before: Subscription | None) -> Subscription:
         said = new.offsets if before is None else before.offsets
         offsets = {self._one(task): _same(offset, said.get(task)) for task, offset in new.offsets.items()}
-        shared = Subscription(
+        shared = replace(
+            new,
             process_id=new.process_id if before is None else _same(new.process_id, before.process_id),
             offsets=said if before is not None and said == offsets else MappingProxyType(offsets),
             owned_partitions=self._set(new.owned_partitions, None if before is None else before.owned_partitions),

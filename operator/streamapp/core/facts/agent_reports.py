@@ -110,6 +110,8 @@ class AssignorRun:
     learning: int
     follow_up_is_watch: bool
     """The follow-up it asked for only looks whether the announcement still stands; nothing is to move."""
+    warm_at: datetime | None = None
+    """When the first process that has just joined can take over its tasks; None: no move waits for that."""
     fell_back: str = ""
 
 
@@ -160,7 +162,7 @@ class AgentReport:
     incarnation: str
     sequence: int
     as_of: datetime
-    """When the look at the instance began, at the latest: the request's time less the age that the report gives."""
+    """When the look at the instance began, at the earliest: the request's time less the age that the report gives."""
     process_id: ProcessId | None
     tasks: tuple[LocalTask, ...] | None
     """None where the instance could not be asked."""
@@ -187,6 +189,15 @@ class AgentReport:
     """Names the disk that the volume lies on: volumes with the same name share their free bytes. None: not known."""
     task_times: tuple["TaskTimes", ...] = ()
     """Of active tasks, also of those that the instance has no more; empty if the agent does not report times."""
+    heard_at: datetime | None = field(default=None, compare=False)
+    """When the first answer with this look was in, so that no position is newer; None: `as_of` is exact."""
+    parts: int = field(default=0, compare=False)
+    """How much memory it takes: its tasks, positions, times and process IDs, and each hundred characters of text."""
+
+    @property
+    def known_by(self) -> datetime:
+        """When the look was over, at the latest."""
+        return self.heard_at or self.as_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +218,8 @@ class AgentSilent:
 
     ordinal: Ordinal
     why: str
+    is_untrusted: bool = False
+    """Its pod has a certificate, and the operator cannot trust who answers there."""
 
 
 AgentReply = AgentReport | AgentSilent

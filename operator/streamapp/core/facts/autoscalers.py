@@ -5,6 +5,7 @@ pod ever goes by it.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 
 
@@ -28,6 +29,14 @@ class Autoscaler:
     """`maxReplicas`."""
     cannot_act: str | None = None
     """Why it does not scale at present, in its own words; None where it does, or has not looked yet."""
+    hindrance: str = ""
+    """The reason word of the first condition in `cannot_act`, such as `FailedGetResourceMetric`; empty without one."""
+    limited_by: str = ""
+    """Why it wants another number than it may: the reason word of `ScalingLimited`, such as `TooFewReplicas`; empty
+    where it is not limited, or has not looked yet."""
+    up_window: timedelta | None = None
+    """`behavior.scaleUp.stabilizationWindowSeconds`; None where the spec leaves it to Kubernetes, as of the next."""
+    down_window: timedelta | None = None
     current: int | None = None
     """Replicas that it saw; None where it has not looked yet, as of the two below."""
     desired: int | None = None

@@ -28,6 +28,8 @@ class ObservedMembers:
     seen_at: datetime
     """When the earliest reading that shows these members ended."""
     members: tuple[MemberKey, ...]
+    is_confirmed: bool = True
+    """False after the first of two reads of the pods that must show the container: one read alone can be stale."""
 
     def __post_init__(self) -> None:
         """Sort, so that two captures of the same members are equal."""

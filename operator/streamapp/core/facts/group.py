@@ -6,7 +6,7 @@ Kafka's sentinels (−2, −3, `Long.MAX_VALUE`) end at that border: here each h
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
@@ -73,6 +73,8 @@ class Subscription:
     """The newest version of Kafka Streams' part of a subscription that the member knows; None: not read."""
     is_tagged: bool = False
     """Whether it has client tags or a rack."""
+    generation: int | None = None
+    """The generation that the member came from when it joined; None for a new member, and for clients before 3.4."""
     running: frozenset[TaskId] = field(init=False, repr=False, compare=False)
     """The tasks that it processed as active when it joined."""
 
@@ -131,6 +133,8 @@ class StandbySetting:
     replicas: int
     is_set: bool
     """Set for this group; else the brokers' default applies."""
+    cluster: str | None = field(default=None, compare=False)
+    """ID of the Kafka cluster whose brokers say so; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,8 @@ class StreamsGroup:
     assignor: str | None = None
     """The coordinator's assignor, as brokers from 4.4 on name it; older brokers have only `sticky`."""
     standbys: StandbySetting | StandbySettingUnread = StandbySettingUnread("it was not read")
+    assignment_interval: timedelta | None = None
+    """`streams.assignment.interval.ms`, as brokers from 4.3 on have it: the least time between two assignments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +179,17 @@ class GroupDescription:
     members: tuple[Member, ...] = ()
     streams: StreamsGroup | None = None
     """None: the group uses the classic protocol."""
+    unused_standbys: StandbySetting | StandbySettingUnread | None = None
+    """Of a classic group with members: the setting that has no effect there. It is read while it must be put back."""
 
     def __post_init__(self) -> None:
         """Sort by member ID, so that the order in which a broker lists them means nothing."""
         object.__setattr__(self, "members", tuple(sorted(self.members, key=lambda member: member.id)))
+
+    @property
+    def standbys(self) -> StandbySetting | StandbySettingUnread | None:
+        """What brokers have set for the group, with an effect or not; None where they were not asked."""
+        return self.unused_standbys if self.streams is None else self.streams.standbys
 
     @property
     def member_ids(self) -> frozenset[str]:
@@ -220,7 +233,7 @@ class GroupUnreadable:
     """No description, or one that cannot be trusted."""
 
     reason: Reason
-    """`BrokersUnreachable`, `GroupUndecodable` or `GroupProtocolUnsupported`."""
+    """`BrokersUnreachable`, `GroupUndecodable`, `GroupOutdated` or `GroupProtocolUnsupported`."""
     detail: str
     is_of_streams_protocol: bool = False
     """The brokers know the group as one of the streams protocol, so its members are this application's."""
@@ -235,7 +248,7 @@ class ObservedRebalance:
     """
 
     began_at: datetime
-    """When the rebalance was seen to begin, or the rebalance was triggered that began it: no position is older."""
+    """When the group was last seen as it was before, or the rebalance was triggered since: no position is older."""
     settled_at: datetime
     """When the group was first seen Stable again: every member joined before."""
     rejoined_members: frozenset[str]

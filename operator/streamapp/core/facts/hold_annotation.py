@@ -1,12 +1,15 @@
 """The hold record as text: one JSON object in the annotation, readable with kubectl, written and read by us alone.
 
 Pure both ways. Reading is strict: a record that is not exactly what this version writes is unreadable, since half of it
-understood would be worse than none.
+understood would be worse than none. So what a later version adds to a hold stands beside the record, in an annotation
+that earlier versions do not know: their next write of the record removes it.
 """
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from streamapp.core.facts.containers import MemberKey, ObservedMembers
@@ -26,6 +29,9 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.reasons import Reason
 
 VERSION = 1
+
+MOST_DIGITS = 19
+"""Of a number: as many as 64 bits can have."""
 
 LIMIT_BYTES = 64 * 1024
 """All annotations of an object together may have 256 KiB; a quarter of it is ours."""
@@ -50,15 +56,32 @@ def fits(record: HoldRecord) -> bool:
     return len(encode(record).encode()) <= LIMIT_BYTES
 
 
+@lru_cache(maxsize=64)  # each pass reads the record of the pass before
 def decode(text: str) -> HoldRecord | RecordUnreadable:
     """Read the annotation's text; whatever `encode` could not have written is unreadable."""
     try:
-        record = _record_from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        record = _record_from_json(json.loads(text, parse_int=_int))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         return RecordUnreadable(f"{type(error).__name__}: {error}")
     if encode(record) != text:
         return RecordUnreadable("it says more, or other, than this version writes")
     return record
+
+
+def encode_generation(record: HoldRecord) -> str | None:
+    """The text beside the record: the hold's ID, and the generation of the StreamApp; None if there is none."""
+    hold = record.hold
+    return None if hold is None or hold.generation is None else f"{hold.id} {hold.generation}"
+
+
+def with_generation(record: HoldRecord | RecordUnreadable, text: str | None) -> HoldRecord | RecordUnreadable:
+    """Give the record with the generation that stands beside it; without one if that is of another hold, or no text."""
+    if not isinstance(record, HoldRecord) or record.hold is None or text is None:
+        return record
+    hold_id, _, number = text.rpartition(" ")
+    if hold_id != record.hold.id or not number.isdecimal() or len(number) > MOST_DIGITS:
+        return record
+    return replace(record, hold=replace(record.hold, generation=int(number)))
 
 
 def _record_from_json(body: Json) -> HoldRecord:
@@ -74,7 +97,7 @@ def _record_from_json(body: Json) -> HoldRecord:
 
 
 def _standbys_to_json(raised: RaisedStandbys) -> Json:
-    return {
+    body: Json = {
         "before": raised.before,
         "insteadOf": raised.instead_of,
         "isSecond": raised.is_second,
@@ -82,6 +105,8 @@ def _standbys_to_json(raised: RaisedStandbys) -> Json:
         "at": raised.at.isoformat(),
         "state": raised.state.value,
     }
+    of_version = {"lease": raised.lease, "cluster": raised.cluster}  # earlier versions wrote neither
+    return body | {name: value for name, value in of_version.items() if value is not None}
 
 
 def _standbys_from_json(body: Json) -> RaisedStandbys:
@@ -92,6 +117,8 @@ def _standbys_from_json(body: Json) -> RaisedStandbys:
         to=int(body["to"]),
         at=_time(body["at"]),
         state=RaiseState(body["state"]),
+        lease=int(body["lease"]) if "lease" in body else None,
+        cluster=str(body["cluster"]) if "cluster" in body else None,
     )
 
 
@@ -194,6 +221,13 @@ def _forced_to_json(forced: Forced | None) -> Json:
 def _forced_from_json(body: Mapping[str, Any]) -> Forced | None:
     forced = body.get("forced")
     return None if forced is None else Forced(ForcedBy(forced["by"]), str(forced["why"]))
+
+
+def _int(text: str) -> int:
+    """Numbers are counted on from here: one that is nearly too long to be read would be too long to be written."""
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
 
 
 def _time(text: str) -> datetime:

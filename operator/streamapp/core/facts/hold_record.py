@@ -59,31 +59,48 @@ class Forced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The clock of "no progress". It runs only between passes that saw everything."""
+    """How long the next pod has been waited for, and what has come of that.
+
+    The wait runs on whatever a pass can see, and also while no operator runs: its user gave it a deadline.
+    """
 
     best: int | None = None
     """The least number of records that stood in the way so far; None before the first complete pass."""
     improved_at: datetime
+    """When that last became less."""
     waited: timedelta = timedelta(0)
-    """Time without improvement, as far as it counts."""
+    """The wait until `counted_at`."""
     counted_at: datetime | None = None
-    """The last pass that counted; None while the clock stands."""
+    """From then on the wait runs; None: it does not, since a step is open or nothing is prepared for the hold."""
 
-    def after(self, records_to_go: int | None, now: datetime, longest_pause: timedelta) -> "Progress":
-        """The clock after one more pass.
+    def after(self, records_to_go: int | None, now: datetime) -> "Progress":
+        """The wait after one more pass that judged the next pod.
 
         Args:
             records_to_go: Records that stand in the way, None where this pass could not see all of them.
             now: The time of the pass.
-            longest_pause: A longer pause between two passes (an operator that was down) does not count as waiting.
         """
-        if records_to_go is None:
-            return replace(self, counted_at=None)
-        if self.best is None or records_to_go < self.best * (1 - NOISE):
-            return Progress(best=records_to_go, improved_at=now, counted_at=now)
-        pause = timedelta(0) if self.counted_at is None else max(timedelta(0), now - self.counted_at)
-        counted = pause if pause <= longest_pause else timedelta(0)
-        return replace(self, waited=self.waited + counted, counted_at=now)
+        running = self if self.counted_at is not None else replace(self, counted_at=now)
+        if records_to_go is None or (self.best is not None and records_to_go >= self.best * (1 - NOISE)):
+            return running
+        return replace(running, best=records_to_go, improved_at=now)
+
+    def waited_by(self, now: datetime) -> timedelta:
+        """How long the next pod has been waited for.
+
+        By this process's wall clock and that of the process that began to wait: spans of one clock end with a process.
+        So a node whose clock is ahead by the whole deadline brings it at once, when its operator begins to lead. Then
+        a user's word lets a pod go too early; whatever else protects data is still asked.
+        """
+        return self.waited if self.counted_at is None else self.waited + max(timedelta(0), now - self.counted_at)
+
+    def before_next_wait(self, now: datetime) -> "Progress":
+        """The same if no wait runs; else one that begins anew with the next pass that judges."""
+        return self if self.counted_at is None else Progress(improved_at=now)
+
+
+LEFT_OVER = -1
+"""In place of the current replicas: no StatefulSet has as many, so the next decision begins another hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +122,15 @@ class Hold:
     """Desired replicas fell by more than half at once, and have not risen since."""
     gave_up_at: int | None = None
     """The generation of the StreamApp at which it was given up; a newer one begins a new hold."""
+    generation: int | None = None
+    """The generation of the StreamApp that an operator last looked at in this hold; None: an earlier version wrote it.
+
+    It stands beside the record, since earlier versions read no record that says more than their own.
+    """
+
+    def before_next_wait(self, now: datetime) -> "Hold":
+        """The same while nothing is prepared for it: the deadline counts anew from the end of that."""
+        return replace(self, progress=self.progress.before_next_wait(now))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +154,14 @@ class RaiseState(Enum):
     SEEN = "seen"
     """The brokers have shown it."""
     FOREIGN = "foreign"
-    """Another hand has changed the setting since, and keeps it."""
+    """Another hand has changed the setting while it was needed, and keeps it."""
+    RETURNING = "returning"
+    """The old value is written until the brokers show it: that it is back then is not another hand's doing."""
+    RETURNED = "returned"
+    """Nothing needed standbys any more, and the brokers have shown the old value again, or another hand's.
+
+    A raise that an operator sent before it froze can still arrive.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,15 +169,24 @@ class RaisedStandbys:
     """`streams.num.standby.replicas` that the operator raised, so that it is put back whatever becomes of the hold."""
 
     before: int | None
-    """What was set for the group; None: nothing, the brokers' default applied."""
+    """What was set for the group, lastly by another hand; None: nothing, the brokers' default applied."""
     instead_of: int
     """What applied when this was written."""
     is_second: bool = False
     """The operator itself had set that before."""
     to: int
     at: datetime
-    """When this was written."""
+    """When this was last written; once the brokers showed it, or another hand's value, when they were read."""
     state: RaiseState = RaiseState.WANTED
+    lease: int | None = None
+    """Transitions of the operator's Lease when it first raised them; None: an earlier version did not tell."""
+    cluster: str | None = None
+    """ID of the Kafka cluster where they are raised; None: an earlier version, or the brokers, did not say."""
+
+    @property
+    def at_rest(self) -> int:
+        """How many standbys apply when the old value is back; where none was set, as many as before the first raise."""
+        return self.instead_of - self.is_second if self.before is None else self.before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +200,11 @@ class HoldRecord:
     """A setting of the group that must be put back."""
 
     def dated_until(self, now: datetime) -> "HoldRecord":
-        """The same without dates after `now`, which another process wrote by a clock that was ahead."""
+        """The same without dates after `now`, which another process wrote by a clock that was ahead.
+
+        A raise of standbys is dated now: what that process sent can arrive for a while from now on, and its clock may
+        as well be behind. One that another hand changed before this hold stays older than the hold.
+        """
         hold, step, standbys = self.hold, self.step, self.standbys
         if hold is not None:
             counted = hold.progress.counted_at
@@ -171,8 +217,39 @@ class HoldRecord:
         if step is not None:
             step = replace(step, granted_at=min(step.granted_at, now))
         if standbys is not None:
-            standbys = replace(standbys, at=min(standbys.at, now))
+            is_earlier = self.hold is not None and hold is not None and self.hold.since > standbys.at
+            is_foreign = standbys.state is RaiseState.FOREIGN
+            before_hold = now if hold is None else min(standbys.at, hold.since - _SHORTEST)
+            standbys = replace(standbys, at=before_hold if is_foreign and is_earlier else now)
         return replace(self, hold=hold, step=step, standbys=standbys)
+
+    def found_at(self, generation: int) -> "HoldRecord":
+        """The same for a process that did not look on before: if the StreamApp has changed, its hold is left over.
+
+        The desired replicas can have risen in between, which ends a hold, and have fallen again. Nothing tells: an
+        autoscaler's write has no date. So neither the wait nor an override must count for what is held now.
+
+        Args:
+            generation: Of the StreamApp, now.
+        """
+        hold = self.hold
+        if hold is None or hold.generation in {None, generation}:
+            return self
+        return replace(self, hold=replace(hold, granted=LEFT_OVER))
+
+    def followed_to(self, generation: int) -> "HoldRecord":
+        """The same for a process that looked on, in its next pass: if it missed a change, the hold is left over.
+
+        Each change of the spec raises the generation by one. A pass can last for long, and a write of the record can
+        fail: the desired replicas can have risen and fallen again meanwhile, as in `found_at`.
+
+        Args:
+            generation: Of the StreamApp, as this pass read it.
+        """
+        hold = self.hold
+        if hold is None or hold.generation is None or generation <= hold.generation + 1:
+            return self
+        return self.found_at(generation)
 
     @property
     def without_clock(self) -> tuple[object, ...]:
@@ -180,11 +257,12 @@ class HoldRecord:
         hold = self.hold
         if hold is None:
             return (self.epoch.lease, self.step, self.standbys)
-        # Whether the clock runs is kept, how far it ran is not.
-        runs = hold.progress.counted_at is not None
+        # Since when the wait runs is kept, how far the copies are is not.
+        runs = (hold.progress.waited, hold.progress.counted_at)
         return (self.epoch.lease, self.step, self.standbys, runs, *_WITHOUT_PROGRESS(hold))
 
 
+_SHORTEST = timedelta(microseconds=1)
 _WITHOUT_PROGRESS = attrgetter(*(field.name for field in fields(Hold) if field.name != "progress"))
 
 

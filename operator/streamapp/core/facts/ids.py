@@ -58,6 +58,10 @@ class ProcessId:
     def __str__(self) -> str:
         return str(self.value)
 
+    def __hash__(self) -> int:
+        """Hash the number: process IDs are keys of many mappings, and a UUID hashes it by another call."""
+        return hash(self.value.int)
+
     def __lt__(self, other: "ProcessId") -> bool:
         return self._signed_halves() < other._signed_halves()
 

@@ -18,7 +18,7 @@ class ScaleDownPolicy(Enum):
 
 
 class OnTimeout(Enum):
-    """What becomes of a hold that made no progress for too long."""
+    """What becomes of a hold that waits for its next pod for too long."""
 
     WAIT = "Wait"
     GIVE_UP = "GiveUp"
@@ -91,9 +91,7 @@ class Timing:
     heartbeat_cap_lasts: timedelta = timedelta(minutes=1)
     """How long agents keep to it after they were last asked; they take two minutes at most."""
     record_gap: timedelta = timedelta(seconds=10)
-    """The clock alone is written down no more often."""
-    pass_gap: timedelta = timedelta(minutes=1)
-    """A longer pause between two passes does not count as waiting."""
+    """That copies came nearer is written down no more often."""
 
     def __post_init__(self) -> None:
         """Check.
@@ -122,7 +120,7 @@ class ScalingPolicy:
     stabilization_window: timedelta = timedelta(seconds=30)
     """Desired replicas must have been lower for so long before anything is prepared."""
     timeout: timedelta = timedelta(hours=1)
-    """Without progress."""
+    """From the beginning of the wait for the next pod."""
     on_timeout: OnTimeout = OnTimeout.WAIT
     force_reason: str = ""
     """Why coverage may be overridden; needed for Immediate and Proceed."""

@@ -14,6 +14,7 @@ from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.autoscalers import NOT_LISTED, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.hold_record import RaisedStandbys
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
@@ -117,8 +118,12 @@ class App:
     """`spec.state` is set: every ordinal has a volume with its process ID."""
     max_idle_time: timedelta | None = None
     """`spec.state.maxIdleTime`: how long state may lie unused before it is removed; None where no state is kept."""
+    volume_size: int | None = None
+    """Bytes that each volume claim is to ask for; None where no state is kept."""
     fault: str | None = None
     """What is wrong with the spec, as a sentence; None where it is valid."""
+    is_rejected: bool = False
+    """The API server alone says that, of an object that the spec makes: it can accept a raise before it is valid."""
     conflicting: tuple[ConflictingStreamApp, ...] = ()
     in_group: bool = False
     """Whether own pods run members of the consumer group."""
@@ -158,12 +163,26 @@ class Episode:
     lag_at_start: int
     least_lag: int
     improved_at: datetime | None = None
-    """When `least_lag` last fell; None while it has not."""
+    """When the lag last fell below all that was seen of this layout; None while it has not."""
+    lowest: int | None = None
+    """The least lag of this layout, also before it rose above `lag_at_start`; None: it is `least_lag`."""
+    layout_since: datetime | None = None
+    """Since when this layout is there, as the `RebalanceHistory` has it."""
 
     @property
     def progress_at(self) -> datetime:
         """When the lag last showed progress, or was first measured."""
         return self.improved_at or self.began_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedTriggers:
+    """Rebalance triggers that failed, one after the other."""
+
+    times: int
+    at: datetime
+    """When the last one failed."""
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +193,8 @@ class RebalanceHistory:
     """Those of the last ten minutes at least."""
     layout_since: datetime | None = None
     """Since when members and their tasks are as they are; None while no change was seen."""
+    refused: RefusedTriggers | None = None
+    """Those since the last one that did not fail, and since members or tasks last changed."""
 
     def __post_init__(self) -> None:
         """Sort by time."""
@@ -286,6 +307,8 @@ class Snapshot:
     raised: Raise | None = None
     """The raise that this pass has made already; the StatefulSet is as the raise left it."""
 
+    lost_standbys: RaisedStandbys | None = None
+    """What must be put back by a hold record that is gone, with its StatefulSet or by another hand."""
     place: RestorePlace = RestorePlace()
     """Whether learners can be asked for beside those of other applications."""
 

@@ -22,7 +22,7 @@ from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 
 _SUBTOPOLOGY = re.compile(
-    r"Sub-topology: (?P<id>\d+)(?P<isglobal> for global store \(will not generate tasks\))?", re.ASCII
+    r"Sub-topology: (?P<id>\d{1,9})(?P<isglobal> for global store \(will not generate tasks\))?", re.ASCII
 )
 _SOURCE = re.compile(r"Source: (?P<name>\S+) \(topics: (?P<topics>.*)\)")
 _PROCESSOR = re.compile(r"Processor: (?P<name>\S+) \(stores: \[(?P<stores>.*)\]\)")
@@ -31,6 +31,9 @@ _ARROW = re.compile(r"(?P<way>-->|<--) (?P<nodes>.+)")
 _TABLE_SOURCE = "KTABLE-SOURCE-"
 _INTERNAL_ENDS = ("-repartition", "-subscription-registration-topic", "-subscription-response-topic")
 _INTERNAL_START = "KTABLE-FK-JOIN-SUBSCRIPTION-"
+MOST_PARTS = 300_000
+"""Of a universe: tasks, with the partitions that each reads and that are behind its stores. 5,000 tasks of 50 stores
+are less. Real sub-topologies share no topic, but any text and any broker can say so, and the product is without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +135,26 @@ def parse_topology(text: str) -> Topology | TopologyUnknown:
         return TopologyUnknown(str(doubt))
 
 
-def universe_of(topology: Topology, topics: TopicEvidence) -> TaskSet | TopologyUnknown:
-    """Join the text with the topics on the cluster."""
+def universe_of(
+    topology: Topology, topics: TopicEvidence, with_state: Collection[TaskId] = ()
+) -> TaskSet | TopologyUnknown:
+    """Join the text with the topics on the cluster.
+
+    A store without a changelog counts as one that is not logged. But a broker that is cut off from its controller can
+    list topics as they were before that changelog was made.
+
+    Args:
+        topology: The text, parsed.
+        topics: What the cluster shows.
+        with_state: Tasks that are assigned as standby, or for which a member of the group reports a position: each of
+            them has a changelog.
+    """
     try:
+        _refuse_too_large(_parts_by_text(topology, each, topics) for each in topology.subtopologies)
         tasks = [task for each in topology.subtopologies for task in _tasks(topology, each, topics)]
         stores = {store for each in topology.subtopologies for store in each.stores}
         _refuse_strangers(topics, {topics.changelog(store) for store in stores})
+        _refuse_state_without_changelog(tasks, with_state)
         return TaskSet(tuple(tasks)) if tasks else TopologyUnknown(f"the topology has no task; {_NEW_TEXT}")
     except _DoubtError as doubt:
         return TopologyUnknown(str(doubt))
@@ -179,8 +196,10 @@ def universe_of_broker(
         by_text: The universe by the text of the application's topology, if there is one: it alone names the store
             behind a source topic, by which agents report positions.
     """
+    known = tuple(subtopologies)
     try:
-        found = [task for each in subtopologies for task in _tasks_of_broker(application_id, each, partitions)]
+        _refuse_too_large(_parts(each.sources, each.changelogs, partitions) for each in known)
+        found = [task for each in known for task in _tasks_of_broker(application_id, each, partitions)]
         if not found:
             return TopologyUnknown("the brokers show a topology without tasks; check that the source topics exist")
         universe = TaskSet(tuple(found))
@@ -235,6 +254,26 @@ _TEXT = "put the text of Topology#describe() into spec.topology, or enable the a
 _NEW_TEXT = "put the text of Topology#describe() of the running version into spec.topology"
 
 
+def _parts_by_text(topology: Topology, each: SubTopology, topics: TopicEvidence) -> int:
+    sources = {topology.on_cluster(topic, topics.application_id) for topic in each.sources}
+    stores = [store for store in each.stores if topics.changelog(store) in topics.changelogs or store in each.tables]
+    return _parts(sources, stores, topics.partitions)
+
+
+def _parts(sources: Collection[str], stores: Collection[str], partitions: Mapping[str, int]) -> int:
+    """How many parts the tasks of one sub-topology have together."""
+    width = max((partitions.get(topic, 0) for topic in sources), default=0)
+    return width * (1 + len(sources) + len(stores))
+
+
+def _refuse_too_large(parts: Iterable[int]) -> None:
+    if sum(parts) > MOST_PARTS:
+        raise _DoubtError(
+            f"the topology has more than {MOST_PARTS} tasks, inputs and stores together; {_NEW_TEXT}, or use fewer "
+            "partitions"
+        )
+
+
 def _tasks(topology: Topology, each: SubTopology, topics: TopicEvidence) -> Iterable[TaskFacts]:
     sources = {topology.on_cluster(topic, topics.application_id) for topic in each.sources}
     absent = sorted(sources - topics.partitions.keys())
@@ -281,6 +320,15 @@ def _refuse_strangers(topics: TopicEvidence, known: set[str]) -> None:
         raise _DoubtError(
             f"{strangers[0]} looks like a changelog of the application and belongs to no store of spec.topology; "
             f"{_NEW_TEXT}, or delete the topic if nothing uses it"
+        )
+
+
+def _refuse_state_without_changelog(tasks: Iterable[TaskFacts], with_state: Collection[TaskId]) -> None:
+    wrong = sorted(task.id for task in tasks if not task.stateful and task.id in with_state)
+    if wrong:
+        raise _DoubtError(
+            f"task {wrong[0]} has state in the group, and by spec.topology none of its stores has a changelog on the "
+            f"cluster; {_NEW_TEXT}, or wait until the brokers list all topics"
         )
 
 

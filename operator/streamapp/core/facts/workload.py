@@ -88,12 +88,13 @@ class StateSeen(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeederRun:
-    """The last run of the init container that removes state which is too old."""
+class LastUse:
+    """The last that is known of the use of a state: by the seeder, or by a run of the application after it."""
 
     ended_at: datetime
+    """When that run ended."""
     idle: timedelta | StateSeen
-    """How long the state that it kept lay unused until then."""
+    """How long the state lay unused until then; nothing at the end of a run of the application."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +112,12 @@ class Pod:
     container: Container
     has_agent: bool | None = None
     """It was made from a template with an agent; None: that is not known."""
-    waits_since_seeding: SeederRun | None = None
-    """The seeder ended, and the application has not started since; None: it has, or no seeder ended."""
+    agent_port: int | None = None
+    """Where its agent serves, by the template that it was made from; None: that is not known."""
+    agent_tls_secret: str | None = None
+    """The Secret with its agent's certificate, by the template that it was made from; None: plain HTTP."""
+    last_use: LastUse | None = None
+    """Of its state, while the application waits to start; None: it runs, or it is not known since when it waits."""
     fault: PodFault | None = None
     """The last one; a pod that runs again keeps it until it is replaced."""
     node: str = ""
@@ -147,12 +152,18 @@ class Volume:
     ordinal: Ordinal
     process_id: ProcessId | None
     """As recorded on the claim for this application; None before the ordinal's first start."""
+    uid: str = ""
+    """Of the claim: a new claim of the ordinal has another one. Empty where nothing asks for it."""
     deleting: bool = False
     """It goes with its pod: the claim has a deletion timestamp."""
     created_at: datetime | None = None
     """By the API server's clock, in whole seconds."""
     kept: KeptState | None = None
     """Only for predictions; None where nothing was recorded."""
+    requested: int | None = None
+    """Bytes that the claim asks for; None where it does not say, or has no volume yet."""
+    not_expandable: str = ""
+    """Why the API server lately refused to let it ask for more; empty where it did not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +184,14 @@ class StatefulSet:
     record: HoldRecord | RecordUnreadable | None
     drift: str = ""
     """A field that another writer changed, with its value; empty where all are as the operator wrote them."""
+    storage_class: str = ""
+    """The class in which it makes claims, and the other one that the StreamApp names; empty where they are the same."""
     first_ordinal: int = 0
     """`spec.ordinals.start`, which the operator never sets."""
+    is_half_made: bool = False
+    """Its creation was cut off: beside a raise, only the write of its template can be made."""
+    deletes_kept_claims: bool = False
+    """Its retention policy deletes claims that the StreamApp says to retain."""
 
 
 class Budget(Enum):

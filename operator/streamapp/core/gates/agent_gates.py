@@ -4,15 +4,17 @@
 known from what agents repeat of it and from nothing else, so nobody has to remember what was sent.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from streamapp.core.evidence.learner_source import is_set
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, AssignorRun, Rebalance
+from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, Member
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.gates.case import GateInput
 from streamapp.core.reasons import Reason
 
@@ -42,7 +44,7 @@ def last_round(reports: Iterable[AgentReport]) -> AssignorRun | None:
 
 
 def agents_agree(case: GateInput) -> Refusal | None:
-    """Each agent sees exactly the tasks that the brokers show as given to the members in its pod."""
+    """Each agent sees exactly the tasks of its pod that the brokers show, and no copy behind what the brokers knew."""
     placement = case.placement()
     if case.view is None:
         return None
@@ -57,7 +59,63 @@ def agents_agree(case: GateInput) -> Refusal | None:
         odd |= standby ^ {task.id for task in tasks if not task.is_active}
         if odd:
             return Refusal(Reason.AgentsDisagree, f"ordinal {ordinal}, task {min(odd)}", needs_rebalance=False)
+    return _went_back(case)
+
+
+def _went_back(case: GateInput) -> Refusal | None:
+    """Tell whether a standby is behind a position that its member reported to the brokers earlier (Kafka 4.4).
+
+    The brokers' word is up to a minute old, so it can only be lower. If it is higher, the copy was lost in between, or
+    the two sources do not mean the same copy.
+    """
+    task_set = case.task_set()
+    if case.view is None or isinstance(task_set, Refusal):
+        return None
+    for ordinal, report in sorted(case.view.reports.items()):
+        standbys = {task.id: task.positions for task in report.tasks or () if not task.is_active}
+        for task, known in sorted(_known_to_brokers(case, ordinal, report.as_of).items()):
+            position = _sum(task_set, task, standbys.get(task, {}))
+            if position is not None and position < known:
+                detail = f"task {task} on ordinal {ordinal}: {position} by its agent, {known} by the brokers before"
+                return Refusal(Reason.PositionsDisagree, detail, needs_rebalance=False)
     return None
+
+
+def _known_to_brokers(case: GateInput, ordinal: Ordinal, before: datetime) -> dict[TaskId, int]:
+    """The furthest that members of one pod reported of their standbys, as read while this container ran and before."""
+    placement, pod = case.placement(), case.snapshot.workload.pod(ordinal)
+    since = None if pod is None else pod.container.known_since
+    if isinstance(placement, Refusal) or since is None:
+        return {}
+    here = {member.id for member in placement.members(ordinal)}
+    furthest: dict[TaskId, int] = {}
+    for reading in case.snapshot.readings:
+        if since <= reading.ended_at <= before:
+            for member in _streams_members(reading):
+                if member.id in here:
+                    furthest |= {task: max(known, furthest.get(task, 0)) for task, known in _of_standbys(member)}
+    return furthest
+
+
+def _streams_members(reading: GroupReading) -> Iterable[Member]:
+    """The members, if the brokers assign: in a classic group offsets are of the last join, and are the evidence."""
+    group = reading.group
+    return group.members if isinstance(group, GroupDescription) and group.streams is not None else ()
+
+
+def _of_standbys(member: Member) -> Iterable[tuple[TaskId, int]]:
+    if member.subscription is None or member.assignment is None or not member.subscription.offsets:
+        return
+    for task in member.assignment.standby:
+        reported = member.subscription.offsets.get(task)
+        if isinstance(reported, Applied):
+            yield task, reported.offset_sum
+
+
+def _sum(task_set: TaskSet, task: TaskId, positions: Mapping[str, int]) -> int | None:
+    """The sum over the changelogs of the task; None if a position is missing, which coverage asks about."""
+    by_changelog = task_set[task].by_changelog(positions) if task in task_set.stateful_ids else None
+    return None if by_changelog is None else sum(by_changelog.values())
 
 
 def announcement_is_heard(case: GateInput) -> Refusal | None:

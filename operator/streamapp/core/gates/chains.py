@@ -25,6 +25,7 @@ from streamapp.core.gates.coverage_gates import (
 from streamapp.core.gates.drain_gates import (
     learners_have_room,
     pods_are_drained,
+    raised_standbys_have_room,
     restore_place_is_free,
     tasks_fit_into_memory,
 )
@@ -119,6 +120,7 @@ COVERAGE_GATES: tuple[Gate, ...] = (
     enough_pods_stay,
     the_source_that_is_demanded_is_in_force,
     tasks_move_to_caught_up_copies,
+    raised_standbys_have_room,
     positions_are_known,
     end_offsets_were_read,
     every_stateful_task_is_covered,

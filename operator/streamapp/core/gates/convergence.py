@@ -5,7 +5,7 @@ Reports only: no gate asks here. Called by `decide` for every decision, whatever
 
 from dataclasses import dataclass, replace
 
-from streamapp.core.evidence.agent_views import AgentView
+from streamapp.core.evidence.agent_views import UNAVAILABLE, AgentView
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, LagSample, when_caught_up
 from streamapp.core.evidence.evidence import Evidence
@@ -14,14 +14,16 @@ from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.policy import RolloutPolicy
 from streamapp.core.facts.snapshot import Episode, Snapshot
+from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.gates.chains import CONVERGENCE_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.drain_gates import settling
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import members_of_the_dead
+from streamapp.core.gates.safety_gates import members_of_the_dead, statefulset_is_observed
 from streamapp.core.reasons import Reason
 
 SHOWN = 3
@@ -61,9 +63,15 @@ class Convergence:
         return self.waits_for is None
 
     @property
+    def is_settled(self) -> bool:
+        """Tell whether the group has converged: at most a template waits for pods that have an older one."""
+        return self.waits_for is None or self.waits_for.reason.row.waits_for_template
+
+    @property
     def can_be_told(self) -> bool:
         """False where "not converged" only means that nobody knows."""
-        return self.waits_for is None or not self.waits_for.reason.row.hides_convergence
+        reason = None if self.waits_for is None else self.waits_for.reason
+        return reason is None or not (reason.row.hides_convergence or reason in UNAVAILABLE)
 
 
 def measure(evidence: Evidence) -> Convergence:
@@ -146,7 +154,7 @@ def _case(evidence: Evidence, reading: GroupReading) -> GateInput:
 def _measured(case: GateInput) -> GateInput:
     """The same, by the joins where no ends were read since the agents spoke."""
     is_by_agents = case.view is not None and isinstance(case.view.ends, EndOffsets)
-    return case if is_by_agents else replace(case, view=None)
+    return case if is_by_agents or case.view is None else replace(case, view=None)
 
 
 def _of_the_group(case: GateInput, copies: CopyMap) -> Refusal | None:
@@ -162,7 +170,7 @@ def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) ->
 
 
 def _pod_that_is_missing(case: GateInput) -> Refusal | None:
-    """Every pod is there, ready and in the group: most are ready seconds before they join."""
+    """Every pod is there, ready and in the group, with the newest template: most are ready seconds before they join."""
     snapshot, statefulset = case.snapshot, case.snapshot.workload.statefulset
     if statefulset is None:
         return Refusal(Reason.StatefulSetMissing)
@@ -178,7 +186,21 @@ def _pod_that_is_missing(case: GateInput) -> Refusal | None:
     if isinstance(placement, Refusal):
         return placement
     outside = [pod.ordinal for pod in snapshot.workload.pods if not placement.is_present(pod.ordinal)]
-    return Refusal(Reason.PodNotInGroup, f"ordinal {first_few(outside)}") if outside else None
+    if outside:
+        return Refusal(Reason.PodNotInGroup, f"ordinal {first_few(outside)}")
+    return _template_that_waits(case, statefulset)
+
+
+def _template_that_waits(case: GateInput, statefulset: StatefulSet) -> Refusal | None:
+    """Every pod has the template of the StreamApp, unless its user has paused the rollout."""
+    if case.policy.rollout is RolloutPolicy.PAUSED:
+        return None
+    if not statefulset.template_is_written:
+        return Refusal(Reason.TemplateUnwritten)
+    outdated = [pod.ordinal for pod in case.snapshot.workload.pods if pod.revision != statefulset.update_revision]
+    if outdated:
+        return Refusal(Reason.RolloutInProgress, f"ordinal {first_few(outdated)}")
+    return statefulset_is_observed(case)
 
 
 def _counts(case: GateInput, copies: CopyMap, limit: int) -> Counts | None:
@@ -201,12 +223,23 @@ def _episode(snapshot: Snapshot, remaining: int | None) -> Episode | None:
     before = snapshot.episode
     if remaining is None:
         return before
+    layout = snapshot.rebalances.layout_since
     if before is None:
-        return Episode(began_at=snapshot.now, lag_at_start=remaining, least_lag=remaining)
+        return Episode(began_at=snapshot.now, lag_at_start=remaining, least_lag=remaining, layout_since=layout)
     if remaining > before.lag_at_start:
-        # A scale-up first looks like little to do, until its warm-ups are handed out.
-        return replace(before, lag_at_start=remaining, least_lag=remaining)
-    return replace(before, least_lag=remaining, improved_at=snapshot.now) if remaining < before.least_lag else before
+        # A scale-up first looks like little to do, until its warm-ups are handed out: then the layout is another one.
+        lowest = _lowest(before) if layout == before.layout_since else None
+        return replace(before, lag_at_start=remaining, least_lag=remaining, lowest=lowest, layout_since=layout)
+    if remaining >= before.least_lag:
+        return before
+    if layout == before.layout_since and remaining >= _lowest(before):
+        return replace(before, least_lag=remaining)  # it only fell behind by less than a moment ago
+    return replace(before, least_lag=remaining, improved_at=snapshot.now, lowest=None, layout_since=layout)
+
+
+def _lowest(episode: Episode) -> int:
+    """The least lag that the episode has seen of its layout."""
+    return episode.least_lag if episode.lowest is None else min(episode.lowest, episode.least_lag)
 
 
 def _progress(episode: Episode | None) -> float | None:

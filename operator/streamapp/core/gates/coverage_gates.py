@@ -5,13 +5,16 @@ alone ask about what would be lost, not about whether the facts can be trusted.
 """
 
 from dataclasses import replace
+from datetime import timedelta
 
 from streamapp.core.assignors.broker_moves import AssignorUnknown, Moves, moves_without
 from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import another_assignor, limit_in_doubt, streams_group, why_not_on_demand
+from streamapp.core.evidence.readings import with_earlier_offsets
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.hold_record import RaiseState
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import Measured, Unknown
 from streamapp.core.facts.policy import Assignor, LearnerSource
@@ -20,6 +23,9 @@ from streamapp.core.gates.candidates import RemovalKind
 from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.safety_gates import not_reported
 from streamapp.core.reasons import Reason
+
+SHOWN_WITHIN = timedelta(seconds=10)
+"""A raise of standbys that is on record is sent and shown by then, or it cannot be sent: for want of room, say."""
 
 
 def topology_is_known(case: GateInput) -> Refusal | None:
@@ -127,7 +133,8 @@ def brokers_choose_caught_up_copies(case: GateInput) -> Refusal | None:
     leaving = {member.id for ordinal in case.candidate.ordinals for member in placement.members(ordinal)}
     if not leaving or leaving == group.member_ids:
         return None
-    moves = case.evidence.once(_PlayedMoves).without(group, task_set, frozenset(leaving))
+    told = with_earlier_offsets(group, case.snapshot.readings)
+    moves = case.evidence.once(_PlayedMoves).without(told, task_set, frozenset(leaving))
     if isinstance(moves, AssignorUnknown):
         return Refusal(Reason.BrokerAssignorUnknown, moves.why, needs_rebalance=False)
     ordinals = {member.process_id: one for one, found in placement.by_ordinal.items() for member in found}
@@ -141,7 +148,8 @@ def brokers_choose_caught_up_copies(case: GateInput) -> Refusal | None:
 class _PlayedMoves:
     """What the broker would do in each group of one pass: both readings mostly show the same group."""
 
-    def __init__(self, _: Evidence) -> None:
+    def __init__(self, evidence: Evidence) -> None:
+        self._standbys_to_come = _standbys_to_come(evidence)
         self._found: list[tuple[tuple[GroupDescription, TaskSet, frozenset[str]], Moves | AssignorUnknown]] = []
 
     def without(self, group: GroupDescription, task_set: TaskSet, leaving: frozenset[str]) -> Moves | AssignorUnknown:
@@ -150,9 +158,20 @@ class _PlayedMoves:
         for known, moves in self._found:
             if known == asked:
                 return moves
-        moves = moves_without(group, task_set, leaving)
+        moves = moves_without(group, task_set, leaving, self._standbys_to_come)
         self._found.append((asked, moves))
         return moves
+
+
+def _standbys_to_come(evidence: Evidence) -> frozenset[int]:
+    """What the operator itself has set lately, or is about to set, though no broker may show it yet."""
+    record = evidence.hold_record
+    raised = None if record is None else record.standbys
+    if raised is not None and raised.state is RaiseState.RETURNING:
+        return frozenset({raised.at_rest})
+    if raised is not None and raised.state is RaiseState.WANTED and evidence.snapshot.now - raised.at < SHOWN_WITHIN:
+        return frozenset({raised.to})
+    return frozenset()
 
 
 def _would_move_cold(cold: tuple[TaskWait, ...]) -> Refusal:

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streamapp.core.evidence.capacity.container_memory import MemoryUnknown, declared_need
-from streamapp.core.evidence.capacity.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.capacity.disk_space import RoomUnknown, room_for_learners, room_for_standbys
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import announced_pods, is_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.hold_record import RaisedStandbys, RaiseState
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.tasks import TaskFacts
 from streamapp.core.gates.agent_gates import (
@@ -48,6 +49,28 @@ def learners_have_room(case: GateInput) -> Refusal | None:
     if isinstance(room, RoomUnknown) or room.is_enough:
         return None
     return Refusal(Reason.NoRoomForLearners, str(room), needs_rebalance=False)
+
+
+def raised_standbys_have_room(case: GateInput) -> Refusal | None:
+    """The volumes of the pods that are left in the end have room for the standbys that the operator raised.
+
+    They were raised for as many pods as were desired then; with fewer, each pod has more copies.
+    """
+    raised, candidate = _raised(case.evidence), case.candidate
+    if raised is None or case.view is None or candidate.kind is not RemovalKind.ONE:
+        return None
+    left = max(1, candidate.target)
+    room = room_for_standbys(case.view.reports, case.snapshot.task_set, raised.to, left, judged=left)
+    if isinstance(room, RoomUnknown) or room.is_enough:
+        return None
+    return Refusal(Reason.NoRoomForLearners, str(room), needs_rebalance=False)
+
+
+def _raised(evidence: Evidence) -> RaisedStandbys | None:
+    """The raise that is in force, or on its way; None where none is, or another hand's value counts."""
+    record = evidence.hold_record
+    raised = None if record is None else record.standbys
+    return raised if raised is not None and raised.state in {RaiseState.WANTED, RaiseState.SEEN} else None
 
 
 def tasks_fit_into_memory(case: GateInput) -> Refusal | None:
@@ -100,7 +123,7 @@ def progress(case: GateInput) -> Refusal | None:
 
 
 def settling(case: GateInput, copies: CopyMap, follow_up: Refusal) -> Refusal:
-    """What a follow-up that is scheduled outside a hold waits for: learners, or only somebody to bring it about.
+    """What a follow-up outside a hold waits for: learners, a process that has just joined, or only its moment.
 
     Args:
         case: The latest reading, with what the agents say.
@@ -109,10 +132,15 @@ def settling(case: GateInput, copies: CopyMap, follow_up: Refusal) -> Refusal:
     """
     behind = copies.behind(case.policy.acceptable_recovery_lag)
     made = last_round(() if case.view is None else case.view.reports.values())
-    if case.policy.rebalance is Rebalance.EAGER and made is not None and len(behind) < made.learning:
+    warm_at = None if made is None else made.warm_at
+    is_warming = warm_at is not None and case.snapshot.now < warm_at
+    is_eager = case.policy.rebalance is Rebalance.EAGER and not is_warming
+    if is_eager and made is not None and len(behind) < made.learning:
         return Refusal(Reason.TasksReadyToMove, follow_up.detail, behind)
     if behind:
         return replace(refusal_of(behind), needs_rebalance=False)
+    if is_warming:
+        return Refusal(Reason.ProcessWarmsUp, f"until {warm_at:%H:%M:%S} UTC", needs_rebalance=False)
     return Refusal(Reason.TasksReadyToMove, follow_up.detail)
 
 

@@ -29,13 +29,13 @@ from streamapp.core.gates.chains import (
     TWO_PLACES_GATES,
 )
 from streamapp.core.gates.drain_gates import progress
-from streamapp.core.gates.safety_gates import facts_are_fresh
+from streamapp.core.gates.safety_gates import facts_are_fresh, no_follow_up_is_scheduled
 from streamapp.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageOverride:
-    """Somebody's word that coverage need not be. It waives the gates of coverage and nothing else."""
+    """Somebody's word that coverage need not be. It waives the gates of coverage and nothing that protects data."""
 
     reason: Reason
     forced: Forced | None = None
@@ -45,6 +45,14 @@ class CoverageOverride:
     def is_of_the_user(self) -> bool:
         """Tell whether a user gave the word, and not the design."""
         return self.forced is not None or self.reason is Reason.RestartUncovered
+
+    @property
+    def waits_for_follow_ups(self) -> bool:
+        """Tell whether tasks that are still to move keep the pods: not if a user lets them go without copies.
+
+        While copies stand still the assignor schedules one follow-up after another, so the word would never be kept.
+        """
+        return self.forced is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +80,8 @@ def evaluate(
         return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)
     rules = _rules_of(case)
     refused = first_refusal(rules.gates, case)
+    if refused is not None and override is not None and not override.waits_for_follow_ups:
+        return _without_coverage(case, rules, override)
     if refused is not None:
         is_drained = rules.coverage is LEARNER_GATES and override is None
         return (progress(case) if refused.reason.row.is_group_moving and is_drained else None) or refused
@@ -89,6 +99,9 @@ def first_refusal(gates: Iterable[Gate], case: GateInput) -> Refusal | None:
 
 def still_covered(case: GateInput, reading_age: timedelta) -> Refusal | None:
     """Ask the newest reading alone what `evaluate` asks of two: why it does not say so any more.
+
+    One is enough for what two allowed before: it is of a rebalance that was watched, its copies count only in
+    containers that ran before, and a layout that lasts for one generation has follow-ups scheduled.
 
     Args:
         case: What is judged.
@@ -143,16 +156,25 @@ class _Rules:
         """Of an earlier reading: everything but its age."""
         return tuple(gate for gate in self.gates if gate is not facts_are_fresh)
 
+    def waived_by(self, override: CoverageOverride) -> "_Rules":
+        """What is still asked."""
+        keeps_all = override.waits_for_follow_ups
+        gates = tuple(gate for gate in self.gates if keeps_all or gate is not no_follow_up_is_scheduled)
+        return replace(self, gates=gates, coverage=())
+
 
 def _judge_twice(case: GateInput, rules: _Rules, override: CoverageOverride | None) -> Approval | Refusal:
     covered = first_refusal(rules.coverage, case)
     verdict = covered or _agreed(case, rules)
     if isinstance(verdict, GroupReading):
         return _permission(case, verdict, None)
-    if override is None:
-        return verdict
-    waived = _agreed(case, replace(rules, coverage=()))
-    return _permission(case, waived, override) if isinstance(waived, GroupReading) else waived
+    return verdict if override is None else _without_coverage(case, rules, override)
+
+
+def _without_coverage(case: GateInput, rules: _Rules, override: CoverageOverride) -> Approval | Refusal:
+    waived = rules.waived_by(override)
+    agreed = first_refusal(waived.gates, case) or _agreed(case, waived)
+    return _permission(case, agreed, override) if isinstance(agreed, GroupReading) else agreed
 
 
 def _agreed(case: GateInput, rules: _Rules) -> GroupReading | Refusal:
@@ -188,7 +210,7 @@ def _permission(case: GateInput, earliest: GroupReading, override: CoverageOverr
     if latest is not None:
         ordinals, workload = case.candidate.ordinals, case.snapshot.workload
         seen = observe_members(latest.group, workload, ordinals, earliest.seen_at, latest.placement)
-        observed = since_first_seen(seen, case.snapshot.observed)
+        observed = since_first_seen(seen, case.snapshot.observed, latest.group)
     return Approval(
         candidate=case.candidate,
         reason=case.candidate.kind.reason if override is None else override.reason,

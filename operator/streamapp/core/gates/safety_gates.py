@@ -7,6 +7,7 @@ asks all of them, and the first that refuses names the reason.
 
 from datetime import timedelta
 
+from streamapp.core.evidence.coverage import has_run_since
 from streamapp.core.evidence.failing_pods import first_fault
 from streamapp.core.evidence.membership import members_of_running_pods, pods_without_volume, unrecorded
 from streamapp.core.evidence.refusal import Refusal, first_few
@@ -196,7 +197,10 @@ def retention_is_in_force(case: GateInput) -> Refusal | None:
 def no_rollout_is_half_done(case: GateInput) -> Refusal | None:
     """All pods that stay have one template, and none of them is about to be restarted.
 
-    Not asked where the rollout waits for the pods that would go: it and the scale-down would wait for each other.
+    Also before the first restart, when every pod still has the older template: the pods that leave cover the restarts
+    of the others, the assignor and the acceptable lag of the StreamApp may belong to the newer template, and fewer pods
+    of the older one may not bear the load. Not asked where the rollout waits for the pods that would go: it and the
+    scale-down would wait for each other.
     """
     statefulset = case.statefulset()
     if isinstance(statefulset, Refusal):
@@ -257,14 +261,25 @@ def every_task_runs(case: GateInput) -> Refusal | None:
         return None
     if isinstance(task_set, Refusal):
         return task_set
-    running = case.running(
-        frozenset[str]() if case.reading.rebalance is None else case.reading.rebalance.rejoined_members
-    )
+    running = case.running(_believed(case))
     if isinstance(running, Refusal):
         return running
     idle = sorted(task_set.ids - running)
     refusal = Refusal(Reason.TasksNotRunning, f"task {first_few(idle)}", needs_rebalance=case.view is None)
     return refusal if idle else None
+
+
+def _believed(case: GateInput) -> frozenset[str]:
+    """The members that took part in the watched rebalance, without those of another run than the pod's present one.
+
+    A member stays listed, as it was, when its container has ended: a static one until the next container has joined.
+    """
+    rebalance, placement = case.reading.rebalance, case.placement()
+    if rebalance is None or isinstance(placement, Refusal):
+        return frozenset()
+    same = {pod.ordinal for pod in case.snapshot.workload.pods if has_run_since(pod, rebalance)}
+    others = {one.id for ordinal, found in placement.by_ordinal.items() if ordinal not in same for one in found}
+    return rebalance.rejoined_members - others
 
 
 def every_task_says_it_runs(case: GateInput) -> Refusal | None:
@@ -275,7 +290,7 @@ def every_task_says_it_runs(case: GateInput) -> Refusal | None:
     if isinstance(task_set, Refusal):
         return task_set
     if case.view is None and group.streams is not None:
-        return Refusal(Reason.PositionsNotReported, not_reported(case).detail, needs_rebalance=False)
+        return not_reported(case)
     running = case.running(group.member_ids - members_of_the_dead(case))
     if isinstance(running, Refusal):
         return running

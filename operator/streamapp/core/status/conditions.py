@@ -4,18 +4,29 @@ Called by `decide` last. Every decision has all conditions, and never both Recon
 a healthy state, so that Helm and GitOps tools do not wait for its end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from streamapp.core.actions.decision import Answer, BranchResult, Condition, Disruptions, Verdict
+from streamapp.core.actions.decision import (
+    Answer,
+    BranchResult,
+    CloseBudget,
+    Condition,
+    Disruptions,
+    OpenBudget,
+    Plan,
+    Verdict,
+)
+from streamapp.core.actions.rebalance_trigger import with_refused
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.failing_pods import expired_pods, faults, first_fault, without_room
+from streamapp.core.evidence.failing_pods import expired_pods, faults, without_room, without_run
 from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal, first_few
-from streamapp.core.facts.group import GroupDescription, GroupState
+from streamapp.core.facts.group import GroupDescription, GroupState, StandbySetting
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Raise, Snapshot
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import Budget
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput
@@ -28,6 +39,9 @@ from streamapp.core.status import autoscaling, state_age
 DRAIN_OF_NODE = "The drain of node"
 """How the message begins of a change in progress that is the drain of a node."""
 
+COLD_RETURN = "Brokers give a pod that returns tasks at once, also tasks that its volume lacks: these are restored."
+"""Of a rollout in a group of the streams protocol, unless each pod has a copy of everything."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFacts(OfEvidence):
@@ -38,6 +52,8 @@ class DecisionFacts(OfEvidence):
     rollout: Restart | Refusal | None
     convergence: Convergence
     disruptions: Disruptions
+    plan: Plan
+    """What is written in the end; in a dry run hardly anything."""
 
 
 def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:
@@ -74,6 +90,10 @@ def conditions_after_raise(raised: Raise, unread: str) -> tuple[Condition, ...]:
     )
 
 
+_SAY_WHAT_USERS_MUST_KNOW = {Reason.FirstRestartUncovered, Reason.StandbysNotRaisable}
+"""What a rollout waits for that only a user can give: the detail is what it costs, or what the brokers say."""
+
+
 def _ready(findings: DecisionFacts) -> Condition:
     workload, desired = findings.snapshot.workload, findings.snapshot.app.desired.replicas
     granted = 0 if workload.statefulset is None else workload.statefulset.replicas
@@ -100,12 +120,12 @@ def _place_or_readiness(findings: DecisionFacts) -> Refusal:
 def _lacking(findings: DecisionFacts) -> Refusal | None:
     """What keeps the remaining pods from being ready; a container that fails says more than a pod without a place."""
     workload, wanted = findings.snapshot.workload, _wanted(findings)
-    room, fault = without_room(workload, wanted), first_fault(workload, below=wanted)
+    room, failure = without_room(workload, wanted), without_run(workload, wanted)
     has_failed = any(one.container and ordinal < wanted for ordinal, one in faults(workload).items())
     if room is not None and not has_failed:
         return room
-    if fault:
-        return Refusal(Reason.PodFails, fault)
+    if failure is not None:
+        return failure
     return Refusal(Reason.PodsNotReady) if _awaited(findings) else None
 
 
@@ -130,25 +150,46 @@ def _reconciling(findings: DecisionFacts) -> Condition:
         return _condition("Reconciling", Answer.FALSE, Reason.DryRun)
     if verdict in {Verdict.CREATE, Verdict.GROW, Verdict.CLOSE_STEP, Verdict.STEP}:
         return _condition("Reconciling", Answer.TRUE, reason, findings.outcome.detail)
-    if verdict not in {Verdict.STALLED, Verdict.PAUSED} and not _stands_still(findings):
-        rollout = findings.rollout
-        if rollout is not None and rollout.reason is not Reason.RolloutPaused:
-            waits = isinstance(rollout, Refusal) and rollout.reason is Reason.FirstRestartUncovered
-            told = rollout.detail if isinstance(rollout, Refusal) and waits else _what_waits(findings.evidence)
-            return _condition("Reconciling", Answer.TRUE, rollout.reason, told)
-        if _awaited(findings):
-            awaited = _place_or_readiness(findings)
-            return _condition("Reconciling", Answer.TRUE, awaited.reason, awaited.detail)
-        drain = findings.disruptions
-        if drain.drained_node and drain.waits_for is not None:
-            told = f"{DRAIN_OF_NODE} {drain.drained_node} is waiting. {drain.detail}".rstrip()
-            return _condition("Reconciling", Answer.TRUE, drain.reason, told)
+    is_idle = verdict in {Verdict.STALLED, Verdict.PAUSED} or _stands_still(findings)
+    change = None if is_idle else _change_of_pods(findings)
+    if change is not None:
+        return _condition("Reconciling", Answer.TRUE, change.reason, change.detail)
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
+
+
+def _change_of_pods(findings: DecisionFacts) -> Refusal | None:
+    """What goes on with the pods beside the replicas: a rollout, pods that are not ready yet, the drain of a node."""
+    rollout, template = findings.rollout, findings.convergence.waits_for
+    if rollout is not None and rollout.reason is not Reason.RolloutPaused:
+        is_said = isinstance(rollout, Refusal) and rollout.reason in _SAY_WHAT_USERS_MUST_KNOW
+        told = rollout.detail if isinstance(rollout, Refusal) and is_said else _what_waits(findings.evidence)
+        if isinstance(rollout, Refusal):
+            return with_refused(replace(rollout, detail=told), findings.snapshot, findings.policy.timing)
+        return Refusal(rollout.reason, told)
+    if template is not None and template.reason.row.waits_for_template:
+        return template
+    if _awaited(findings):
+        return _place_or_readiness(findings)
+    drain = findings.disruptions
+    if drain.drained_node and drain.waits_for is not None:
+        return Refusal(drain.reason, f"{DRAIN_OF_NODE} {drain.drained_node} is waiting. {drain.detail}".rstrip())
+    return None
 
 
 def _what_waits(evidence: Evidence) -> str:
     asked = sorted(evidence.asked_for)
-    return f"The restart of ordinal {first_few(asked)} is waiting." if asked else "The rollout is waiting."
+    waits = f"The restart of ordinal {first_few(asked)} is waiting." if asked else "The rollout is waiting."
+    return f"{waits} {COLD_RETURN}" if _returns_cold(evidence) else waits
+
+
+def _returns_cold(evidence: Evidence) -> bool:
+    """Whether brokers can give a pod that returns a task of which its volume has no copy."""
+    streams, task_set = learner_source.streams_group(evidence), evidence.snapshot.task_set
+    statefulset = evidence.snapshot.workload.statefulset
+    if streams is None or statefulset is None or (isinstance(task_set, TaskSet) and not task_set.stateful):
+        return False
+    standbys = streams.standbys.replicas if isinstance(streams.standbys, StandbySetting) else 0
+    return standbys < statefulset.replicas - 1
 
 
 def _stalled(findings: DecisionFacts) -> Condition:
@@ -248,6 +289,8 @@ def _key_that_is_missing(findings: DecisionFacts) -> Condition | None:
 def _of_source(seen: learner_source.LearnerSourceStatus, policy: ScalingPolicy) -> Condition:
     if seen.is_on_demand:
         return _condition("LearnersAvailable", Answer.TRUE, Reason.LearnersOnDemand)
+    if seen.raises_standbys:
+        return _condition("LearnersAvailable", Answer.TRUE, Reason.StandbysOnDemand)
     instead = seen.not_on_demand
     if instead is not None and policy.source is LearnerSource.ON_DEMAND:
         return _condition("LearnersAvailable", Answer.FALSE, instead.reason, instead.detail)
@@ -263,7 +306,28 @@ def _of_source(seen: learner_source.LearnerSourceStatus, policy: ScalingPolicy) 
 def _disruptions(findings: DecisionFacts) -> Condition:
     now = findings.disruptions
     answer = Answer.FALSE if now.allows is Budget.CLOSED else Answer.TRUE
-    return _condition("DisruptionAllowed", answer, now.reason, now.detail)
+    told = _condition("DisruptionAllowed", answer, now.reason, now.detail)
+    return _what_stands(findings, told) if findings.snapshot.app.dry_run else told
+
+
+def _what_stands(findings: DecisionFacts, told: Condition) -> Condition:
+    """What the budget allows after a dry run, which opens none: not what it would allow."""
+    now, workload = findings.disruptions, findings.snapshot.workload
+    allows, evictable = workload.budget, workload.evictable
+    for step in findings.plan:
+        if isinstance(step, CloseBudget):
+            allows, evictable = Budget.CLOSED, None
+        if isinstance(step, OpenBudget):
+            allows, evictable = (Budget.OPEN if step.evictable is None else Budget.OPEN_FOR_ONE), step.evictable
+    if (allows, evictable) == (now.allows, None if now.evictable is None else now.evictable.ordinal):
+        return told
+    if allows is Budget.ABSENT:
+        stands = "There is no PodDisruptionBudget."
+    else:
+        which = "" if evictable is None else f": ordinal {evictable}"
+        stands = f"The PodDisruptionBudget stays {allows.value}{which}."
+    answer = Answer.FALSE if allows is Budget.CLOSED else Answer.TRUE
+    return replace(told, status=answer, reason=Reason.DryRun, detail=f"{stands} Withheld: {now.reason.name}.")
 
 
 def _case(findings: DecisionFacts) -> GateInput | None:

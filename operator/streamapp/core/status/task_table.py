@@ -12,6 +12,7 @@ from enum import Enum
 
 from streamapp.core.evidence.agent_views import fresh
 from streamapp.core.evidence.coverage import Copy, CopyMap, is_caught_up
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_on_demand, limited_evidence
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
@@ -26,6 +27,7 @@ from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.reasons import Reason
 from streamapp.core.status.processes import ProcessRow, process_rows
+from streamapp.core.status.streams_rows import StreamsRow, streams_row
 from streamapp.core.status.volumes import VolumeRow, volume_rows
 
 
@@ -106,34 +108,32 @@ class TaskTable:
     volumes: tuple[VolumeRow, ...] = ()
     """Those whose pods were removed, as far as it was recorded what lies there."""
     speeds: Speeds = NOTHING_SEEN
-    """For predictions."""
+    """For predictions, as is the next."""
+    streams: StreamsRow | None = None
+    """None for a group of the classic protocol."""
 
 
 def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal:
     """Make the table; a Refusal if the group or its tasks are not known at all."""
-    made = _made(snapshot, policy)
+    made = _made(limited_evidence(snapshot, policy))
     return made if isinstance(made, Refusal) else made.table()
 
 
-def positions_on(
-    snapshot: Snapshot, policy: ScalingPolicy, ordinals: Collection[Ordinal]
-) -> Mapping[Ordinal, Mapping[TaskId, int]]:
+def positions_on(evidence: Evidence, ordinals: Collection[Ordinal]) -> Mapping[Ordinal, Mapping[TaskId, int]]:
     """By ordinal and stateful task, the sum of the offsets applied there, as far as it is known.
 
     Args:
-        snapshot: Everything that was read in one pass.
-        policy: What the user chose.
+        evidence: What a decision rests on.
         ordinals: The pods that are asked for.
     """
-    made = _made(snapshot, policy)
+    made = _made(evidence)
     return {} if isinstance(made, Refusal) else made.positions(ordinals)
 
 
-def _made(snapshot: Snapshot, policy: ScalingPolicy) -> "_Table | Refusal":
-    latest = snapshot.latest
+def _made(evidence: Evidence) -> "_Table | Refusal":
+    latest = evidence.snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
-    evidence = limited_evidence(snapshot, policy)
     case = _measured_now(input_now(evidence, RemovalCandidate(RemovalKind.RESTART, ()), latest))
     known = case.known()
     return known if isinstance(known, Refusal) else _Table(case, *known, case.copies())
@@ -151,6 +151,7 @@ class _Table:
         copies: CopyMap | Refusal,
     ) -> None:
         self._case = case
+        self._group = group
         self._universe = task_set
         self._copies = copies
         self._placement = placement
@@ -179,6 +180,7 @@ class _Table:
             processes=self._processes(),
             volumes=self._volumes(),
             speeds=self._case.snapshot.speeds,
+            streams=streams_row(self._case.evidence, self._group, self._placement),
         )
 
     def positions(self, ordinals: Collection[Ordinal]) -> Mapping[Ordinal, Mapping[TaskId, int]]:

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamapp.core.facts.snapshot import Speeds
+from streamapp.core.status.streams_rows import StreamsRow
 from streamapp.simulator.forecast.change import LEARNER, STOCK, Settings
 from streamapp.simulator.forecast.running import Running
+from streamapp.simulator.forecast.streams_basis import assumed_of_brokers, seen_of_brokers, streams_settings
 from streamapp.simulator.forecast.times import HandoverGap, Pauses, Spread
 from streamapp.simulator.stock import Release
 
@@ -60,12 +62,12 @@ class Basis:
 
 def basis(app: Running, speeds: Speeds, known: Known, given: Given) -> Basis:
     """Put together what is known; ValueError for a version of Kafka Streams that is not modelled."""
+    if app.streams is not None:
+        return _of_brokers(app, app.streams, speeds, known, given)
     assignor = given.assignor or (LEARNER if known.is_on_demand else STOCK)
     version, release = _release(app, given)
     standbys, is_seen = _standbys(app, given, assignor)
-    threads = given.threads or max((row.threads for row in app.rows), default=1)
-    restore = _restore(speeds, given)
-    pauses = _pauses(speeds, known)
+    threads, pauses, restore = _threads(app, given), _pauses(speeds, known), _restore(speeds, given)
     settings = Settings(
         assignor=assignor,
         release=release,
@@ -80,15 +82,14 @@ def basis(app: Running, speeds: Speeds, known: Known, given: Given) -> Basis:
     (learned if version is not None and given.kafka_version is None else assumed).append(
         f"Kafka Streams {version or release.value}"
     )
-    by_rows = bool(app.rows) and given.threads is None
-    (learned if by_rows else assumed).append(f"{threads} stream thread{'' if threads == 1 else 's'} a pod")
+    _note_threads(app, given, learned, assumed)
     (learned if is_seen else assumed).append(f"num.standby.replicas {standbys}")
-    rates = f"{restore.p10:,.0f} to {restore.p90:,.0f} records a second for each pod that restores"
-    (learned if _are_learned(speeds, given) else assumed).append(rates)
-    _note_pauses(pauses, learned, assumed)
-    if app.kept:
-        learned.append(f"what pods left on their volumes: {_kept(app)}")
-    assumed += _always(app, settings)
+    _note_speeds(app, speeds, given, pauses, learned, assumed)
+    assumed.append(f"max.warmup.replicas {settings.warmups}, probing interval {settings.probing_seconds} s")
+    assumed += _always(app)
+    if settings.is_triggered:
+        assumed.append("the operator triggers a rebalance when all learners have caught up")
+    assumed += _doubts(app)
     return Basis(
         settings=settings,
         restore=restore,
@@ -97,6 +98,46 @@ def basis(app: Running, speeds: Speeds, known: Known, given: Given) -> Basis:
         learned=tuple(learned),
         assumed=tuple(assumed),
     )
+
+
+def _of_brokers(app: Running, streams: StreamsRow, speeds: Speeds, known: Known, given: Given) -> Basis:
+    """The same for a group of the streams protocol."""
+    pauses, is_given = _pauses(speeds, known), given.standbys is not None
+    settings = streams_settings(streams, app, given.standbys, _threads(app, given))
+    learned = list(seen_of_brokers(streams, settings, is_given=is_given))
+    assumed = list(assumed_of_brokers(streams, settings, is_given=is_given))
+    _note_threads(app, given, learned, assumed)
+    _note_speeds(app, speeds, given, pauses, learned, assumed)
+    assumed += [*_always(app), *_doubts(app)]
+    return Basis(
+        settings=settings,
+        restore=_restore(speeds, given),
+        pauses=pauses,
+        gap=HandoverGap.DEPARTURE_CAPPED if streams.is_capped else HandoverGap.DEPARTURE,
+        learned=tuple(learned),
+        assumed=tuple(assumed),
+    )
+
+
+def _threads(app: Running, given: Given) -> int:
+    return given.threads or max((row.threads for row in app.rows), default=1)
+
+
+def _note_threads(app: Running, given: Given, learned: list[str], assumed: list[str]) -> None:
+    threads = _threads(app, given)
+    by_rows = bool(app.rows) and given.threads is None
+    (learned if by_rows else assumed).append(f"{threads} stream thread{'' if threads == 1 else 's'} a pod")
+
+
+def _note_speeds(
+    app: Running, speeds: Speeds, given: Given, pauses: Pauses, learned: list[str], assumed: list[str]
+) -> None:
+    restore = _restore(speeds, given)
+    rates = f"{restore.p10:,.0f} to {restore.p90:,.0f} records a second for each pod that restores"
+    (learned if _are_learned(speeds, given) else assumed).append(rates)
+    _note_pauses(pauses, learned, assumed)
+    if app.kept:
+        learned.append(f"what pods left on their volumes: {_kept(app)}")
 
 
 def _kept(app: Running) -> str:
@@ -163,12 +204,12 @@ def _note_pauses(pauses: Pauses, learned: list[str], assumed: list[str]) -> None
         learned.append(f"fewer replicas wait for the stabilization window of {pauses.window:g} s")
 
 
-def _always(app: Running, settings: Settings) -> Iterator[str]:
-    yield f"max.warmup.replicas {settings.warmups}, probing interval {settings.probing_seconds} s"
+def _always(app: Running) -> Iterator[str]:
     others = "other " if app.kept else ""
     yield f"no new records meanwhile, and no state on the volumes of {others}pods that are added"
-    if settings.is_triggered:
-        yield "the operator triggers a rebalance when all learners have caught up"
+
+
+def _doubts(app: Running) -> Iterator[str]:
     if any(row.is_tagged for row in app.rows):
         yield "members have client tags or a rack: rack awareness is not modelled"
     if app.unknown_sizes:

@@ -1,12 +1,15 @@
 """Plays a change of the replicas of a running application: the same way the operator makes it.
 
 Replicas that are added join together. Replicas that are removed leave one by one under the stock assignor, the highest
-first; under the learner assignor all of them are announced, emptied and removed together.
+first; under the learner assignor all of them are announced, emptied and removed together. What brokers assign is played
+by `streams_change`.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streamapp.core.assignors.broker_moves import STICKY
+from streamapp.core.assignors.sticky import BrokerRelease
 from streamapp.core.facts.ids import ProcessId
 from streamapp.simulator.forecast.running import Running
 from streamapp.simulator.learner.draft import WARM_SECONDS, Announcement, LearnerSettings, Leaving
@@ -14,10 +17,28 @@ from streamapp.simulator.rounds import Assignor, Pace, Play, learner_assignor, p
 from streamapp.simulator.stock import Release, StockSettings
 from streamapp.simulator.world import Instance, Rates
 
-STOCK, LEARNER = "stock", "learner"
+STOCK, LEARNER, BROKERS = "stock", "learner", STICKY
 MOST_WORK = {STOCK: 60_000_000, LEARNER: 600_000_000}
 """By assignor, tasks times pods times rebalances of one play: about a minute."""
 FEWEST_ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brokers:
+    """How brokers assign the tasks of a group of the streams protocol, and what the operator changes there."""
+
+    releases: tuple[BrokerRelease, ...]
+    """Those that the coordinator can have, by what it shows."""
+    at_rest: int
+    """`streams.num.standby.replicas` when nothing goes on."""
+    most: int
+    """What the operator raises it to if it must."""
+    heartbeat_seconds: float
+    """While tasks move."""
+    is_capped: bool
+    """Whether agents shorten the heartbeats."""
+    interval_seconds: float = 0.0
+    """The least time between two assignments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +46,9 @@ class Settings:
     """How the application assigns its tasks, and how fast it copies."""
 
     assignor: str
-    """`stock` or `learner`."""
+    """`stock`, `learner`, or with `brokers` their `sticky`."""
+    brokers: Brokers | None = None
+    """None for a group of the classic protocol."""
     release: Release = Release.FROM_3_3
     standbys: int = 0
     warmups: int = 2
@@ -41,11 +64,11 @@ class Settings:
 
 def removals(current: int, to: int, settings: Settings) -> int:
     """How many steps the change has that are made one after the other."""
-    return max(1, current - to) if settings.assignor == STOCK else 1
+    return 1 if settings.assignor == LEARNER else max(1, current - to)
 
 
 def plays(app: Running, to: int, settings: Settings, restore: float) -> list[Play]:
-    """The rounds of the change, each play beginning when the members of the group change.
+    """The rounds of the change in a classic group, each play beginning when its members change.
 
     Args:
         app: The application before the change.

@@ -47,7 +47,7 @@ class Finished:
     moves: int | None = None
     """Stateful tasks that ended on another pod."""
     wrong: tuple[TaskId, ...] = ()
-    """Stateful tasks that ended elsewhere than predicted."""
+    """Stateful tasks that ended on a pod that was predicted in no way."""
 
     @property
     def error(self) -> float | None:
@@ -82,7 +82,7 @@ def compared(forecast: Forecast, at: datetime, last_change: datetime, owners: Ma
         owners: The ordinal of each stateful task.
     """
     seconds = max(0.0, (last_change - forecast.opened_at).total_seconds())
-    before, expected = forecast.owners, forecast.outcome.owners
+    before, places = forecast.owners, forecast.outcome.places
     spread = forecast.outcome.seconds
     result = Result.NO_TIME
     if spread is not None:
@@ -93,5 +93,5 @@ def compared(forecast: Forecast, at: datetime, last_change: datetime, owners: Ma
         result=result,
         seconds=seconds,
         moves=sum(owners.get(task) != ordinal for task, ordinal in before.items()),
-        wrong=tuple(sorted(task for task in before if owners.get(task) != expected.get(task))),
+        wrong=tuple(sorted(task for task in before if owners.get(task) not in places.get(task, ()))),
     )

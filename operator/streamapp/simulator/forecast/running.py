@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from streamapp.core.assignors.broker_moves import why_unknown
 from streamapp.core.assignors.group import Task
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.seeding import seeded_process_id
 from streamapp.core.status.processes import ProcessRow
+from streamapp.core.status.streams_rows import StreamsRow
 from streamapp.core.status.task_table import Role, TaskRow, TaskTable
 from streamapp.core.status.volumes import VolumeRow
 from streamapp.simulator.world import Instance, World
@@ -17,6 +19,10 @@ UNKNOWN_RECORDS = 1_000_000
 
 class LayoutUnknownError(ValueError):
     """The layout is not known well enough to play a change; says why."""
+
+
+class BrokerAssignorUnknownError(ValueError):
+    """The brokers assign in a way that is not modelled, so nothing can be predicted; says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,8 @@ class Running:
     bytes_per_record: float | None
     """Of state on a volume; None where agents do not report it."""
     rows: tuple[ProcessRow, ...]
+    streams: StreamsRow | None = None
+    """None for a group of the classic protocol."""
 
     def position(self, process: ProcessId, task: TaskId) -> float:
         """The records of the task that are applied on the volume of a process, which may have no pod."""
@@ -55,7 +63,9 @@ class Running:
 
 
 def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
-    """Take the layout from the table; LayoutUnknownError if the pod of a task is not known.
+    """Take the layout from the table; LayoutUnknownError if the pod of a task or of a member is not known.
+
+    For a group of the streams protocol also BrokerAssignorUnknownError, if its assignor is not modelled.
 
     Args:
         table: What the operator's last pass found.
@@ -63,11 +73,7 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
         to: Replicas after the change.
         app_uid: UID of the StreamApp, from which the IDs of new ordinals follow.
     """
-    if not table.rows:
-        raise LayoutUnknownError(table.doubt or "no task is known")
-    unplaced = [row.task for row in table.rows if row.owner is not None and row.owner.ordinal is None]
-    if unplaced:
-        raise LayoutUnknownError(f"the pod of task {unplaced[0]} is not known")
+    _require_placed(table, current)
     known = {int(row.ordinal): row for row in table.processes}
     volumes = {int(row.ordinal): row for row in table.volumes if row.ordinal >= current}
     processes = _process_ids(known, volumes, max(current, to), app_uid)
@@ -93,7 +99,34 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
         usual_copies=_usual_copies(stateful),
         bytes_per_record=_bytes_per_record(known, instances, ends),
         rows=table.processes,
+        streams=table.streams,
     )
+
+
+def _require_placed(table: TaskTable, current: int) -> None:
+    """Raise an error unless the pod of each task is known, and in a streams group that of each member."""
+    if not table.rows:
+        raise LayoutUnknownError(table.doubt or "no task is known")
+    unplaced = [row.task for row in table.rows if row.owner is not None and row.owner.ordinal is None]
+    if unplaced:
+        raise LayoutUnknownError(f"the pod of task {unplaced[0]} is not known")
+    if table.streams is not None:
+        _require_whole(table.streams, current)
+
+
+def _require_whole(streams: StreamsRow, current: int) -> None:
+    """Raise an error unless the assignor is modelled, and each pod and each member has its place."""
+    doubt = why_unknown(streams.group)
+    if doubt:
+        raise BrokerAssignorUnknownError(doubt)
+    unplaced = [member.id for member in streams.members if member.ordinal is None]
+    if unplaced:
+        raise LayoutUnknownError(f"the pod of member `{unplaced[0]}` is not known")
+    present = {int(member.ordinal) for member in streams.members if member.ordinal is not None}
+    if present != set(range(current)):
+        missing = sorted(set(range(current)) - present)
+        what = f"pod {missing[0]} is not in the group" if missing else f"pod {max(present)} still has members"
+        raise LayoutUnknownError(what)
 
 
 def _process_ids(

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from streamapp.core.evidence.capacity.disk_space import held_tasks, tasks_per_pod
+from streamapp.core.evidence.capacity.disk_space import has_state, held_tasks, tasks_per_pod
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.facts.agent_reports import AgentReport, AsideKind
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -118,5 +118,4 @@ def _standbys(reports: Collection[AgentReport], copies: Counter[TaskId]) -> int:
 
 def _stateful(reports: Collection[AgentReport], task_set: TaskSet | TopologyUnknown) -> Counter[TaskId]:
     """How many copies these pods have of each task with state."""
-    known = None if isinstance(task_set, TopologyUnknown) else task_set.stateful_ids
-    return Counter(task.id for one in reports for task in one.tasks or () if known is None or task.id in known)
+    return Counter(task.id for one in reports for task in one.tasks or () if has_state(task.id, task_set))

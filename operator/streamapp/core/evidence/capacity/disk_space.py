@@ -64,7 +64,7 @@ def room_for_learners(
     copied = {task.id for report in staying.values() for task in report.tasks or ()}
     moving, size = 0, 0.0
     for report in (reports[ordinal] for ordinal in sorted(leaving) if ordinal in reports):
-        held = {task.id for task in report.tasks or () if _has_state(task.id, task_set)}
+        held = {task.id for task in report.tasks or () if has_state(task.id, task_set)}
         uncopied = {task.id for task in report.tasks or () if task.is_active and task.id in held} - copied
         if uncopied and report.state_bytes is None:
             return RoomUnknown(report.ordinal)
@@ -74,29 +74,37 @@ def room_for_learners(
 
 
 def room_for_standbys(
-    reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | TopologyUnknown, standbys: int
+    reports: Mapping[Ordinal, AgentReport],
+    task_set: TaskSet | TopologyUnknown,
+    standbys: int,
+    staying: int,
+    judged: int | None = None,
 ) -> Room | RoomUnknown:
-    """Judge the tightest disk for so many standbys of each task, when one pod has left.
+    """Judge the tightest disk for so many standbys of each task, when the other pods have left.
 
-    Brokers spread copies by their number alone, so each volume must have room for an even share of all of them.
+    Brokers spread copies by their number alone, so each volume must have room for an even share of all of them. No pod
+    has two copies of a task.
 
     Args:
         reports: The newest of every pod; at least two.
         task_set: Which tasks have state; where that is unknown nothing is known.
         standbys: Of each task.
+        staying: Pods that are left in the end; at least one.
+        judged: Pods below this ordinal are judged; None: all, since those that leave get copies before.
     """
     if isinstance(task_set, TopologyUnknown) or len(reports) < 2:
         return RoomUnknown(min(reports, default=Ordinal(0)))
-    copies = len(task_set.stateful) * (1 + standbys)
-    share = -(-copies // (len(reports) - 1))
+    copies = len(task_set.stateful) * min(1 + standbys, staying)
+    share = -(-copies // staying)
     held = held_tasks(reports, task_set)
     sizes = []
     for ordinal, report in sorted(reports.items()):
         if report.state_bytes is None:
             return RoomUnknown(ordinal)
         sizes.append(report.state_bytes / max(1, held[ordinal]))
-    shares = {ordinal: max(0, share - held[ordinal]) for ordinal in reports}
-    return _tightest(reports, shares, max(sizes), most=copies)
+    filled = {ordinal: one for ordinal, one in reports.items() if judged is None or ordinal < judged}
+    shares = {ordinal: max(0, share - held[ordinal]) for ordinal in filled}
+    return _tightest(filled, shares, max(sizes), most=copies)
 
 
 def tasks_per_pod(
@@ -111,7 +119,7 @@ def tasks_per_pod(
 
 def held_tasks(reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | TopologyUnknown) -> Mapping[Ordinal, int]:
     """How many copies of tasks with state each pod has."""
-    return {ordinal: sum(_has_state(task.id, task_set) for task in one.tasks or ()) for ordinal, one in reports.items()}
+    return {ordinal: sum(has_state(task.id, task_set) for task in one.tasks or ()) for ordinal, one in reports.items()}
 
 
 def _tightest(
@@ -138,7 +146,8 @@ def _left(room: Room) -> int:
     return room.free * 100 - room.needed * (100 + SPARE)
 
 
-def _has_state(task: TaskId, task_set: TaskSet | TopologyUnknown) -> bool:
+def has_state(task: TaskId, task_set: TaskSet | TopologyUnknown) -> bool:
+    """Whether a task has state; one that nobody knows is taken to have some."""
     if isinstance(task_set, TopologyUnknown):
         return True
     facts = task_set.get(task)
