@@ -1,6 +1,6 @@
 """The operator: `python -m streamapp`, and with `check` whether it could work here.
 
-With `open-budgets` it does the last thing before it is uninstalled. Settings come from the environment, see
+With `prepare-uninstall` it does the last things before it is uninstalled. Settings come from the environment, see
 `streamapp.controller.settings`.
 """
 
@@ -9,10 +9,12 @@ import gc
 import os
 import sys
 
-from streamapp.controller import log, permission_check, uninstall
+from streamapp.controller import log, permission_check
 from streamapp.controller.lifecycle import run
 from streamapp.controller.process import CannotStartError
 from streamapp.controller.settings import InvalidSettingError, Settings
+from streamapp.controller.uninstall import command as prepare_uninstall
+from streamapp.kube.client.deep_objects import allow_deep_objects
 from streamapp.kube.client.errors import KubeError
 
 SWITCH_SECONDS = 0.0005
@@ -21,11 +23,12 @@ SWITCH_SECONDS = 0.0005
 
 def main() -> int:
     """Run until told to stop; give the exit code."""
+    allow_deep_objects()
     try:
         if sys.argv[1:2] == ["check"]:
             return permission_check.main(sys.argv[2:], os.environ)
-        if sys.argv[1:2] == ["open-budgets"]:
-            return uninstall.main(os.environ)
+        if sys.argv[1:2] == ["prepare-uninstall"]:
+            return prepare_uninstall.main(os.environ)
         settings = Settings.from_environment(os.environ)
         settings.require_images()
         log.set_up(settings.log_level)

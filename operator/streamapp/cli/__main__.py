@@ -8,10 +8,12 @@ import click
 from streamapp.cli.app import streamapp
 from streamapp.cli.completion import COMPLETE_VARIABLE, answer_kubectl
 from streamapp.cli.errors import CliError, Exit
+from streamapp.kube.client.deep_objects import allow_deep_objects
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; give one of the exit codes in `errors.Exit`."""
+    allow_deep_objects()
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding gets a replacement, not a stack trace.
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")

@@ -14,6 +14,7 @@ from streamapp.cli import completion as shell_completion
 from streamapp.cli.app_advise import advise
 from streamapp.cli.app_conformance import conformance
 from streamapp.cli.app_migrate import migrate
+from streamapp.cli.app_report import report
 from streamapp.cli.model import amounts
 from streamapp.cli.options import (
     EXIT_CODES,
@@ -153,7 +154,11 @@ def scale(*, target: Target, name: str, output: str, **options: Any) -> int:
 @streamapp.command(epilog=EXIT_CODES, short_help="Predict what new desired replicas would cause.")
 @name_argument()
 @click.option("--to", metavar="80%|N", required=True, help="A percentage of the desired replicas, or a number.")
-@click.option("--compare", is_flag=True, help="Show the other assignor and other numbers of replicas, too.")
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Show the other assignor (streams protocol: other standbys) and other numbers of replicas, too.",
+)
 @click.option("--assignor", type=click.Choice(["stock", "learner"]), help="Default: by the learner source.")
 @click.option("--kafka-version", metavar="X.Y.Z", help="Of Kafka Streams. Default: what the agents report, else 4.2.1.")
 @click.option("--standbys", metavar="N", type=click.IntRange(0, 10), help="Default: as many as most tasks have.")
@@ -167,7 +172,7 @@ def scale(*, target: Target, name: str, output: str, **options: Any) -> int:
 def plan(*, target: Target, operator_namespace: str, name: str, to: str, output: str, **options: Any) -> int:
     """Predict what new desired replicas would cause: moves, learners, rebalances and time. Nothing is written."""
     from streamapp.cli.commands import plan as command
-    from streamapp.cli.model.prediction import Asked
+    from streamapp.cli.model.predictions.prediction import Asked
     from streamapp.cli.text.console import Output
 
     words, amount = _amount(None, to, None)
@@ -470,6 +475,7 @@ def _despite(options: dict[str, Any]) -> frozenset[Check]:
 streamapp.add_command(advise)
 streamapp.add_command(migrate)
 streamapp.add_command(conformance)
+streamapp.add_command(report)
 
 
 @streamapp.command(short_help="Write the completion script of a shell.")

@@ -25,6 +25,13 @@ class Exit(IntEnum):
     """Ctrl-C. A watch ends with success instead."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Something that could not be read, where the command goes on without it."""
+
+    why: str
+
+
 @dataclass
 class CliError(Exception):
     """A command failed."""

@@ -29,7 +29,7 @@ def target_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def with_target(**options: Any) -> int:
-        chosen = {field.name: options.pop(field.name) for field in fields(Target)}
+        chosen = {field.name: options.pop(field.name) for field in fields(Target) if field.name in options}
         return command(target=Target(**chosen), **options)
 
     decorated = with_target

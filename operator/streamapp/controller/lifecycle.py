@@ -9,15 +9,18 @@ import secrets
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 
 import kopf
 import structlog
 
 from streamapp.controller.agents.keys import NoKeys
 from streamapp.controller.http import routes
-from streamapp.controller.http.probes import serve
+from streamapp.controller.http.certificate import ServedCertificate
+from streamapp.controller.http.probes import of_metrics, serve, serve_metrics
 from streamapp.controller.leader.election import Elector, LeaseTiming
-from streamapp.controller.leader.leadership import ALONE, Leadership
+from streamapp.controller.leader.leadership import Leadership, without_lease
 from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
 from streamapp.controller.process import CannotStartError, Operator
 from streamapp.controller.reconcile.watches import kopf_settings, registry_for
@@ -50,9 +53,7 @@ async def run(settings: Settings) -> None:
             operator.metrics.requests.labels(method, resource, str(code)).inc()
 
     async with AsyncExitStack() as left_behind:
-        leadership: Leadership = ALONE
-        if settings.lease_namespace:
-            leadership = await left_behind.enter_async_context(_election(settings, observe))
+        leadership = await left_behind.enter_async_context(_leadership(settings, observe))
         client = KubeClient(
             await own_configuration(),
             deadline_seconds=settings.request_deadline_seconds,
@@ -63,8 +64,8 @@ async def run(settings: Settings) -> None:
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
         for_applications = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
-        server = await serve(settings.port, operator.health, operator.metrics)
-        left_behind.push_async_callback(server.cleanup)
+        for_applications.append(of_metrics(operator.health, operator.metrics))
+        await _serve_the_pod_network(settings, operator, left_behind)
         for_people = await routes.serve_people(for_applications, settings.api_port)
         left_behind.push_async_callback(for_people.cleanup)
         left_behind.push_async_callback(operator.recording.close)
@@ -72,9 +73,26 @@ async def run(settings: Settings) -> None:
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 
 
+async def _serve_the_pod_network(settings: Settings, operator: Operator, left_behind: AsyncExitStack) -> None:
+    """Serve probes and metrics until `left_behind` is closed."""
+    health, metrics, folder = operator.health, operator.metrics, settings.metrics_tls_folder
+    probes = await serve(settings.port, health, metrics, shows_metrics=not folder)
+    left_behind.push_async_callback(probes.cleanup)
+    if folder:
+        tls = ServedCertificate(Path(folder)).context()
+        secured = await serve_metrics(settings.metrics_port, health, metrics, tls)
+        left_behind.push_async_callback(secured.cleanup)
+
+
 @asynccontextmanager
-async def _election(settings: Settings, observe: Callable[[str, str, int], None]) -> AsyncIterator[Leadership]:
-    """Stand for the Lease with a client and an event loop of its own: a renewal never waits for a pass."""
+async def _leadership(settings: Settings, observe: Callable[[str, str, int], None]) -> AsyncIterator[Leadership]:
+    """Stand for the Lease, if there is one.
+
+    With a client and an event loop of its own: a renewal never waits for a pass.
+    """
+    if not settings.lease_namespace:
+        yield without_lease(datetime.now(UTC))
+        return
     timing = lease_timing(settings)
 
     async def connected() -> KubeClient:

@@ -16,7 +16,9 @@ disable_created_metrics()  # a third of what a scrape of a thousand applications
 
 SUCCESS = "success"
 ERROR = "error"
-"""The two values of the label `result`."""
+"""The two values of the label `result`, but for steps."""
+TOLERATED = "tolerated"
+"""A step that failed, and that nothing else waits for: no alert counts it."""
 REMOVED = "removed"
 CANCELLED = "cancelled"
 """The two values of the label `outcome`."""
@@ -113,7 +115,7 @@ class Metrics:
         )
         self.steps = Counter(
             "streamapp_plan_steps_total",
-            "Steps of plans that the operator executed, by step and result.",
+            "Steps of plans, by step and result: success, error, or tolerated, a failure that nothing else waits for.",
             (*_APP, "step", "result"),
             registry=registry,
         )
@@ -263,6 +265,11 @@ class Metrics:
         )
         self.record_errors = Counter(
             "streamapp_record_errors_total", "Failed writes of the flight record.", _TO, registry=registry
+        )
+        self.record_producer_ends = Counter(
+            "streamapp_record_producer_ends_total",
+            "Processes that write the flight record to its topic and ended unasked, or gave no answer.",
+            registry=registry,
         )
         self.record_bytes = Gauge(
             "streamapp_record_bytes", "Size of the flight record's files, including the open file.", registry=registry

@@ -10,7 +10,13 @@ from typing import Protocol
 
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementResult
 from streamapp.core.facts.containers import MemberKey
-from streamapp.core.facts.group import GroupDescription, GroupUnreadable, StreamsSupport
+from streamapp.core.facts.group import (
+    GroupDescription,
+    GroupUnreadable,
+    StandbySetting,
+    StandbySettingUnread,
+    StreamsSupport,
+)
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
@@ -19,6 +25,10 @@ from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 
 class KafkaStepError(Exception):
     """A rebalance trigger or an eviction failed; names the group, the cause and the next step."""
+
+
+class ToleratedError(Exception):
+    """A step failed that nothing else waits for: the plan goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,8 @@ class Poll:
     """By member ID, something that changes with every join of that member; members that show none are left out."""
     support: StreamsSupport | None = None
     """Of a classic group, whether the brokers could serve it with the streams protocol; None if that is not known."""
+    coordinator: Hashable | None = None
+    """Which broker showed a classic group, or which one of two; None where that is not known."""
 
 
 class ApplicationGroup(Protocol):
@@ -50,11 +62,19 @@ class ApplicationGroup(Protocol):
     async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
         """Read how long these topics keep records and tombstones, or why that is not known."""
 
+    async def standbys(self) -> StandbySetting | StandbySettingUnread:
+        """Read `streams.num.standby.replicas` of the group, whatever its protocol is."""
+
     async def trigger_rebalance(self, like_member: str) -> None:
         """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
 
-    async def set_standbys(self, replicas: int | None) -> None:
-        """Set `streams.num.standby.replicas` of the group, or remove it; KafkaStepError if the brokers refuse."""
+    async def set_standbys(self, replicas: int | None, instead_of: StandbySetting | None = None) -> None:
+        """Set `streams.num.standby.replicas` of the group, or remove it; KafkaStepError if the brokers refuse.
+
+        Args:
+            replicas: The value; None removes it.
+            instead_of: What it is now, as far as known; KafkaStepError, and nothing written, if it is another value.
+        """
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""

@@ -16,6 +16,7 @@ from streamapp.agents.client import AgentClient
 from streamapp.api.objects.manifests import Installation
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.keys import KeyFile
+from streamapp.controller.agents.trust import AgentTrust
 from streamapp.controller.apps.apps import Applications, ClusterAccess
 from streamapp.controller.apps.bindings import Bindings
 from streamapp.controller.apps.group_poller import PollIntervals
@@ -37,7 +38,7 @@ from streamapp.controller.reconcile.report import Reporter
 from streamapp.controller.reconcile.shared_watch import SHARED, SharedWatch
 from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
 from streamapp.controller.record.reader import RecordHistory
-from streamapp.controller.record.setup import recording
+from streamapp.controller.record.setup import recording, term_of
 from streamapp.controller.settings import Settings
 from streamapp.kafka.brokers.shared_clusters import SharedClusters
 from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
@@ -51,6 +52,9 @@ from streamapp.kube.objects.trimmed import TRIMS
 from streamapp.wire.byte_budget import ByteBudget
 
 log = structlog.get_logger()
+
+_CACHED = frozenset((STREAM_APPS, *SHARED))
+"""Kinds whose objects are kept as they were last read or written."""
 
 
 class CannotStartError(Exception):
@@ -120,7 +124,7 @@ class Operator:
         self.applications = self._no_applications()
         installation = _installation(settings, self.keys)
         self.node_drains = self._watched_nodes(monotonic)
-        side = AgentGateway(self.agents, self.keys, self.metrics)
+        side = AgentGateway(self.agents, self.keys, self.metrics, AgentTrust(monotonic))
         self.recording = recording(settings, self.metrics, now, leadership)
         self.insight = InsightFile(settings.insight_file, settings.cluster_name, now)
         self._reconciler = self._made_reconciler(installation, side, monotonic)
@@ -188,7 +192,7 @@ class Operator:
         self.metrics.start_time.set(self._now().timestamp())
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(self.leadership.leads()))
-        self.metrics.lease_transitions.set_function(lambda: self.leadership.transitions)
+        self.metrics.lease_transitions.set_function(lambda: term_of(self.leadership)() or 0)
 
     def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """Remember the StreamApp, to detect conflicts with others, raise replicas at once, and queue a pass."""
@@ -225,7 +229,7 @@ class Operator:
         A StreamApp is received this way, too: an answer to a write of its status can carry the user's next wish, and
         the event that tells of it is no news then.
         """
-        if kind in {STREAM_APPS, *SHARED} and self.cache.learn(kind, one) and kind == STREAM_APPS:
+        if kind in _CACHED and self.cache.learn(kind, one) and kind == STREAM_APPS:
             key = Key(one["metadata"]["namespace"], one["metadata"]["name"])
             if self.applications.received(key) is not None:
                 self.applications.remember_resource(key, one)

@@ -46,9 +46,14 @@ class Settings:
     follow in a second. Empty: agents cannot be used."""
     port: int = 8080
     """Where `/healthz`, `/readyz` and `/metrics` are served."""
+    metrics_tls_folder: str = ""
+    """Folder with `tls.crt` and `tls.key`, which can change at any time: `/metrics` is then served over TLS on a port
+    of its own, and not on the port of the probes. Empty: plain HTTP."""
+    metrics_port: int = 8443
+    """Where `/metrics` is served over TLS."""
     api_port: int = 8081
-    """Where tasks, findings and history are served, on the loopback address alone: whoever may open a port-forward to
-    the pod may read them."""
+    """Where tasks, findings, history and metrics are served, on the loopback address alone: whoever may open a
+    port-forward to the pod may read them."""
     watch_nodes: bool = False
     """Whether nodes are watched, which takes a right on the cluster. A node that must be drained then has the tasks of
     its pods moved away first, where `disruption.policy` is WhenCaughtUp."""
@@ -200,6 +205,7 @@ _READERS_BY_TYPE: Mapping[type, Callable[[str], object]] = {
 _READERS: Mapping[str, Callable[[str], object]] = {
     "port": _port,
     "api_port": _port,
+    "metrics_port": _port,
     "application_ids": _bindings,
     "restores_per_cluster": _limit,
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from streamapp.api.names import APP_LABEL, HOLD_RECORD, MANAGED_BY_LABEL, MANAGER, OPERATOR_LABEL
+from streamapp.api.names import APP_LABEL, HOLD_RECORD, LEASE, MANAGED_BY_LABEL, MANAGER, OPERATOR_LABEL
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.cli.adoption.checks import REVISION
 from streamapp.cli.adoption.facts import (
@@ -191,10 +191,12 @@ def _free(facts: Facts, kind: str, body: Json, streamapp: Json) -> Json:
     if kind == "Service":
         was = None if before is None else before.service_selector
         selector = {APP_LABEL: None, **(was or mapping(plain.get("matchLabels")))}
-    spec: Json = {"selector": selector}
-    if kind == "PodDisruptionBudget":
-        spec["maxUnavailable"] = 1
-    return {"metadata": {"labels": labels, "ownerReferences": owners or None}, "spec": spec}
+    metadata: Json = {"labels": labels, "ownerReferences": owners or None}
+    if kind != "PodDisruptionBudget":
+        return {"metadata": metadata, "spec": {"selector": selector}}
+    # The operator may have left one pod out, for the drain of a node; nobody would take it in again.
+    spec = {"selector": {**selector, "matchExpressions": None}, "maxUnavailable": 1}
+    return {"metadata": {**metadata, "annotations": {LEASE: None}}, "spec": spec}
 
 
 def _given_labels(facts: Facts) -> Mapping[str, Any]:

@@ -8,18 +8,12 @@ from typing import Any
 from streamapp.api.names import APP_LABEL, PROCESS_ID
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.cli.adoption.origin import Origin, origin_on
+from streamapp.cli.errors import Unread
 from streamapp.kube.objects.from_json import is_controlled_by
 
 Json = dict[str, Any]
 
 _ORDINAL = re.compile(r"-(0|[1-9][0-9]*)$", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Objects that could not be listed."""
-
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from streamapp.api.names import API_VERSION, KIND
 from streamapp.api.v1alpha1.pod_template import mapping
 from streamapp.cli.adoption.facts import (
     Facts,
-    Unread,
     annotations_of,
     labels_of,
     owners_of,
@@ -16,6 +15,7 @@ from streamapp.cli.adoption.facts import (
     uid_of,
 )
 from streamapp.cli.adoption.findings import Check, Finding
+from streamapp.cli.errors import Unread
 from streamapp.kube.objects.from_json import is_controlled_by
 
 Json = dict[str, Any]

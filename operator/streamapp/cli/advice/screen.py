@@ -123,7 +123,7 @@ def _budget(budget: Budget | None) -> str:
     lost = f"{budget.month}: tasks stood for {_span(budget.lost_seconds)} at most"
     used = share_used(budget)
     if used is None or budget.budget_seconds is None:
-        return f"{lost}, budget unknown"
+        return f"{lost}; no budget, since the record has no objective or no number of tasks"
     return f"{lost}, {_percent(used)} of the month's {_span(budget.budget_seconds)}"
 
 

@@ -7,6 +7,7 @@ read. If another version is there, `change` reads again: the operator itself wri
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -34,12 +35,27 @@ PatchFor = Callable[[Json], Json | None]
 
 
 async def resolve(target: Target) -> ClusterConnection:
-    """The way to the cluster; CliError if the kubeconfig does not give one."""
+    """The way to the cluster of this command, with fresh credentials.
+
+    The first look at the kubeconfig chooses context and namespace: what a user was shown and asked about must be what
+    is written to.
+
+    Raises:
+        CliError: The kubeconfig gives no way, or leads to another cluster than at the first look.
+    """
+    choice = target.choice
     try:
         act_as = impersonation("the command line", target.act_as, target.act_as_groups, target.act_as_uid)
-        return await kubeconfig.access(target.kubeconfig, target.context, os.environ, act_as)
+        found = await kubeconfig.access(target.kubeconfig, target.context or choice.context, os.environ, act_as)
     except KubeError as error:
         raise of_kube(error, None, "") from error
+    if not choice.server:
+        choice.context = None if found.context == kubeconfig.SERVICE_ACCOUNT else found.context
+        choice.namespace, choice.server = found.namespace, found.server
+    if found.server != choice.server:
+        why = f"it led to {choice.server} when the command began, and now to {found.server}"
+        raise CliError(f"kubeconfig, context {found.context}", why, "choose one with --context, and run it again")
+    return replace(found, namespace=choice.namespace)
 
 
 def namespace_of(target: Target, connection: ClusterConnection) -> str:

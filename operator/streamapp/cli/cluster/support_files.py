@@ -16,7 +16,7 @@ from streamapp.cli.cluster.operator_pods import OPERATOR_SELECTOR, lease_of
 from streamapp.cli.text.redaction import Redaction
 from streamapp.cli.text.sanitize import plain
 from streamapp.kube.client.client import KubeClient
-from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.errors import KubeError, NotFoundError
 from streamapp.kube.client.kinds import (
     AUTOSCALERS,
     BUDGETS,
@@ -172,7 +172,10 @@ class SupportReader:
         path = f"operator/{pod}.metrics"
 
         async def read() -> SupportFile:
-            metrics = await self.client.forwarded(self.operator_namespace, pod, PORT, "/metrics")
+            try:
+                metrics = await self.client.forwarded(self.operator_namespace, pod, API_PORT, "/metrics")
+            except NotFoundError:  # an operator of 0.1
+                metrics = await self.client.forwarded(self.operator_namespace, pod, PORT, "/metrics")
             own = (line for line in metrics.decode(errors="replace").splitlines() if self._is_own(line))
             return text_file(path, "".join(f"{line}\n" for line in own))
 

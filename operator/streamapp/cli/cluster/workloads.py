@@ -5,7 +5,7 @@ Every write is fenced by the version that was read, and made with the rights of 
 
 import asyncio
 
-from streamapp.cli.adoption.facts import Facts, Json, Unread, of_statefulset
+from streamapp.cli.adoption.facts import Facts, Json, of_statefulset
 from streamapp.cli.adoption.steps import (
     CreateStatefulSet,
     CreateStreamApp,
@@ -16,7 +16,7 @@ from streamapp.cli.adoption.steps import (
 )
 from streamapp.cli.cluster.api_errors import of_write
 from streamapp.cli.cluster.streamapps import MANAGER
-from streamapp.cli.errors import CliError
+from streamapp.cli.errors import CliError, Unread
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import (
@@ -71,7 +71,7 @@ async def read_facts(client: KubeClient, key: Key, rights: Rights) -> Facts:
         client.list(PODS, namespace), client.list(CLAIMS, namespace), client.list(BUDGETS, namespace)
     )
     scalers = await asyncio.gather(
-        *(_if_served(client, kind, namespace) for kind in (AUTOSCALERS, SCALED_OBJECTS, VERTICAL_AUTOSCALERS))
+        *(if_served(client, kind, namespace) for kind in (AUTOSCALERS, SCALED_OBJECTS, VERTICAL_AUTOSCALERS))
     )
     missing = await asyncio.gather(*(_lacks(client, kind, verb, namespace) for kind, verb in rights))
     of_templates = {claim["metadata"]["name"] for pod in of_statefulset(name, pods) for claim in _claims(pod, claims)}
@@ -96,7 +96,11 @@ def _claims(pod: Json, claims: list[Json]) -> list[Json]:
     return [claim for claim in claims if claim["metadata"]["name"].endswith(f"-{pod['metadata']['name']}")]
 
 
-async def _if_served(client: KubeClient, kind: Kind, namespace: str) -> tuple[Json, ...] | Unread:
+async def if_served(client: KubeClient, kind: Kind, namespace: str) -> tuple[Json, ...] | Unread:
+    """List what is of a kind that a cluster may not have; empty if it has not, also for users without the right to it.
+
+    KubeError if the API server does not answer.
+    """
     try:
         return tuple(await client.list(kind, namespace))
     except NotFoundError:

@@ -12,20 +12,23 @@ from streamapp.api.http.messages import Findings, findings_path
 from streamapp.cli.cluster import operator_pods, streamapps
 from streamapp.cli.cluster.streamapps import Json
 from streamapp.cli.cluster.target import Target
+from streamapp.cli.cluster.workloads import if_served
 from streamapp.cli.commands.run import run
-from streamapp.cli.errors import CliError, Exit
+from streamapp.cli.errors import CliError, Exit, Unread
 from streamapp.cli.model.app_view import AppView, view_of
 from streamapp.cli.model.cluster_findings import ClusterExamination, examine_cluster
 from streamapp.cli.model.doctor_report import DoctorReport, ReportPart
-from streamapp.cli.model.resource_findings import last_conditions_of, of_resource
+from streamapp.cli.model.resource_findings import last_conditions_of, of_resource, of_scaled_objects
 from streamapp.cli.screens import documents, watch
 from streamapp.cli.screens.doctor import doctor_screen
 from streamapp.cli.text import console, durations
 from streamapp.cli.text.console import Output
 from streamapp.core.actions.decision import Answer
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingSource
+from streamapp.core.doctor.examine import Examination
 from streamapp.kube.client.client import KubeClient
-from streamapp.kube.client.kinds import STREAM_APPS, Key
+from streamapp.kube.client.errors import KubeError, UnauthenticatedError
+from streamapp.kube.client.kinds import SCALED_OBJECTS, STREAM_APPS, Key
 from streamapp.kube.client.kubeconfig import ClusterConnection
 
 OLD = timedelta(minutes=15)
@@ -88,6 +91,9 @@ async def _resources(
 async def _app(client: KubeClient, cluster: ClusterExamination, view: AppView, turns: asyncio.Semaphore) -> ReportPart:
     answer = await _ask(client, cluster, view, turns)
     own = of_resource(view)
+    if view.is_of_streams_protocol:
+        scalers = of_scaled_objects(view, await _scaled_objects(client, view))
+        own = Examination(findings=(*own.findings, *scalers.findings), fine=(*own.fine, *scalers.fine))
     fine = tuple(diagnosis.name for diagnosis in own.fine)
     if not isinstance(answer, Findings):
         return ReportPart(
@@ -124,6 +130,17 @@ async def _ask(
     except CliError as error:
         detail = f"{error.what}: {error.why} ({error.next_step})"
         return (Finding(diagnosis=Diagnosis.OperatorUnreachable, detail=detail, source=FindingSource.OPERATOR),)
+
+
+async def _scaled_objects(client: KubeClient, view: AppView) -> tuple[Json, ...] | str:
+    """Those of KEDA in its namespace; or why they cannot be listed."""
+    try:
+        found = await if_served(client, SCALED_OBJECTS, view.streamapp.metadata.namespace)
+    except UnauthenticatedError:
+        raise
+    except KubeError as error:
+        found = Unread(error.why)
+    return f"list scaledobjects.keda.sh: {found.why}" if isinstance(found, Unread) else found
 
 
 def _written(view: AppView) -> str:

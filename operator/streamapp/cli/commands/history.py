@@ -16,6 +16,7 @@ from streamapp.cli.errors import CliError, Exit
 from streamapp.cli.model.app_view import AppView, view_of
 from streamapp.cli.model.history.entries import HistoryEntry, HistorySource, entries_of_events, in_order
 from streamapp.cli.model.history.from_record import entries_of_record
+from streamapp.cli.model.history.of_estimates import EstimateErrors, estimate_errors
 from streamapp.cli.screens import watch
 from streamapp.cli.screens.history import history_screen
 from streamapp.cli.text import console
@@ -54,6 +55,8 @@ class _SourcedHistory:
     entries: tuple[HistoryEntry, ...]
     notes: tuple[str, ...]
     """What the source lacks, in sentences."""
+    estimates: EstimateErrors | None = None
+    """How far the estimates of holds were off."""
 
 
 def history(target: Target, request: HistoryRequest) -> int:
@@ -79,7 +82,9 @@ async def _history(target: Target, request: HistoryRequest) -> int:
             "source": sourced.source.value,
             "entries": [entry.document for entry in sourced.entries],
         }
-        console.write(document | ({"notes": list(sourced.notes)} if sourced.notes else {}), request.output)
+        estimates = {} if sourced.estimates is None else {"estimates": sourced.estimates.document}
+        notes = {"notes": list(sourced.notes)} if sourced.notes else {}
+        console.write(document | estimates | notes, request.output)
     return Exit.FINE
 
 
@@ -96,8 +101,13 @@ async def _read(
         return await _from_events(client, key, since, view, f"{plain(error.why)}; run the command again")
     if answer.begins_at is None and not answer.lines:
         return await _from_events(client, key, since, view, "the flight record is empty")
-    entries = in_order(entries_of_record(answer.lines, view.streamapp.metadata.uid, view.now), since)
-    return _SourcedHistory(source=HistorySource.RECORD, entries=entries, notes=_missing(answer, since, view))
+    uid = view.streamapp.metadata.uid
+    return _SourcedHistory(
+        source=HistorySource.RECORD,
+        entries=in_order(entries_of_record(answer.lines, uid, view.now), since),
+        notes=_missing(answer, since, view),
+        estimates=estimate_errors(answer.lines, uid),
+    )
 
 
 def _missing(answer: History, since: datetime | None, view: AppView) -> tuple[str, ...]:
@@ -132,6 +142,7 @@ def _show(view: AppView, sourced: _SourcedHistory, request: HistoryRequest) -> N
     shown = tuple(entry for entry in entries if request.all or not entry.is_folded)
     folded = len(entries) - len(shown)
     more = [Text(f"{folded} more {_FOLDED[folded > 1]} with --all.", style="dim")] if folded else []
+    more += [] if sourced.estimates is None else [Text(sourced.estimates.sentence)]
     if shown:
         console.show(Group(title, history_screen(shown, view.now), *more))
         return

@@ -9,7 +9,8 @@ from streamapp.cli.cluster.target import Target
 from streamapp.cli.commands.run import run
 from streamapp.cli.errors import Exit
 from streamapp.cli.model.app_view import view_of
-from streamapp.cli.model.prediction import Asked, Prediction, document_of, predict
+from streamapp.cli.model.predictions.documents import document_of
+from streamapp.cli.model.predictions.prediction import Asked, Prediction, predict
 from streamapp.cli.screens import watch
 from streamapp.cli.screens.plan import plan_screen
 from streamapp.cli.text import console
@@ -46,7 +47,7 @@ def plan(target: Target, operator_namespace: str, name: str, asked: Asked, outpu
 
 
 async def _plan(target: Target, operator_namespace: str, name: str, asked: Asked) -> Prediction:
-    """Read the resource and the task table; CliError if the layout is not known."""
+    """Read the resource and the task table; CliError if the layout or the assignor is not known."""
     connection = await streamapps.resolve(target)
     namespace = streamapps.namespace_of(target, connection)
     async with streamapps.open_client(connection, streamapps.title_of(namespace, name)) as client:

@@ -26,6 +26,7 @@ from streamapp.cli.model.restart import (
     PlannedRestart,
     pod_of,
     refusal,
+    requests_over,
     require_asked,
     require_obeyed,
     state_of,
@@ -107,7 +108,7 @@ async def _planned(target: Target, name: str, options: RestartOptions) -> Planne
             view=view,
             ordinal=options.ordinal,
             pod=pod,
-            pod_uids=frozenset(one["metadata"]["uid"] for one in pods),
+            over=requests_over(view.streamapp.metadata.annotations, pods),
             claim=await _claim(client, view, options.ordinal) if options.new_volume else None,
             new_volume=options.new_volume,
         )

@@ -11,7 +11,8 @@ from streamapp.api.http.messages import GroupTold
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.api.validation.parse import InvalidStreamApp
 from streamapp.cli.adoption.surroundings import managed_elsewhere
-from streamapp.cli.migration.facts import Facts, Unread
+from streamapp.cli.errors import Unread
+from streamapp.cli.migration.facts import Facts
 from streamapp.cli.migration.steps import deletes_volumes
 from streamapp.cli.model import autoscalers
 from streamapp.cli.model.app_view import AppState

@@ -9,18 +9,13 @@ from streamapp.api.http.messages import GroupTold, Tasks
 from streamapp.api.names import TEMPLATE_HASH
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.api.validation.parse import StreamApp
+from streamapp.cli.errors import Unread
 from streamapp.cli.model.app_view import AppView
 from streamapp.cli.model.autoscalers import AutoscalersUnknown
 from streamapp.cli.model.migration_record import Protocol, Record, UnreadableRecord, record_on
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Something that could not be read."""
-
-    why: str
+_NOT_ASKED = Unread("they were not asked for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +30,7 @@ class Facts:
     statefulset: Json | Unread | None
     autoscalers: tuple[Json, ...] | AutoscalersUnknown
     """The HorizontalPodAutoscalers whose target is this StreamApp."""
-    tasks: Tasks | Unread = Unread("they were not asked for")
+    tasks: Tasks | Unread = _NOT_ASKED
     """Only for the plan."""
     pods: tuple[Json, ...] = ()
     """Only for the plan."""

@@ -6,8 +6,8 @@ from streamapp.api.http.messages import Answered, GroupTold, Tasks, group_path, 
 from streamapp.api.names import APP_LABEL
 from streamapp.cli.cluster import operator_pods, streamapps
 from streamapp.cli.cluster.api_errors import of_write
-from streamapp.cli.errors import CliError
-from streamapp.cli.migration.facts import Facts, Json, Unread
+from streamapp.cli.errors import CliError, Unread
+from streamapp.cli.migration.facts import Facts, Json
 from streamapp.cli.migration.operator_clock import OperatorClock
 from streamapp.cli.migration.steps import Change, PatchAutoscaler
 from streamapp.cli.model import autoscalers

@@ -19,8 +19,9 @@ from streamapp.api.http.messages import GroupTold
 from streamapp.api.names import MIGRATION
 from streamapp.api.v1alpha1.pod_template import mapping
 from streamapp.api.v1alpha1.spec import RetentionPolicy
+from streamapp.cli.errors import Unread
 from streamapp.cli.migration import template
-from streamapp.cli.migration.facts import Facts, Unread
+from streamapp.cli.migration.facts import Facts
 from streamapp.cli.model.autoscalers import AutoscalersUnknown
 from streamapp.cli.model.migration_record import Parked, Protocol, Record, Stage, UnreadableRecord
 from streamapp.cli.model.phrases import counted

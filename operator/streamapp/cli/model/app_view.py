@@ -14,7 +14,13 @@ from streamapp.api.managed_fields import asked_at, told_at
 from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.api.status.conditions import is_sound
 from streamapp.api.status.translate import NO_REASON
-from streamapp.api.v1alpha1.status import ConditionStatus, ConvergenceStatus, ScaleDownStatus, StreamAppStatus
+from streamapp.api.v1alpha1.status import (
+    ConditionStatus,
+    ConvergenceStatus,
+    GroupProtocol,
+    ScaleDownStatus,
+    StreamAppStatus,
+)
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.cli.model.migration_record import Record, UnreadableRecord, read_record
 from streamapp.cli.text.sanitize import plain
@@ -101,6 +107,11 @@ class AppView:
     def is_dry_run(self) -> bool:
         """Whether the operator only decides and changes nothing."""
         return isinstance(self.streamapp, StreamApp) and self.streamapp.spec.dry_run
+
+    @property
+    def is_of_streams_protocol(self) -> bool:
+        """Whether the group has the streams protocol, as the operator last wrote."""
+        return self.status.group_protocol is GroupProtocol.STREAMS
 
     @property
     def user_hold(self) -> str | None:

@@ -137,10 +137,16 @@ def _other_conditions(view: AppView, shown: set[str]) -> Iterator[str]:
             yield f"Also, {condition.type} is {answer}: {without_advice(condition)}"
 
 
+_ON_DEMAND = "Copies are made on demand: the tasks of a pod move before the pod leaves."
+_ON_DEMAND_STREAMS = (
+    "Copies are made on demand: the group gets standbys when a pod must leave, and its tasks move when it leaves."
+)
+
+
 def _agents(view: AppView) -> Iterator[str]:
     """Which agents do not take part; a condition has the reason."""
     if view.status.learner_source is LearnerSource.ON_DEMAND:
-        yield "Copies are made on demand: the tasks of a pod move before the pod leaves."
+        yield _ON_DEMAND_STREAMS if view.is_of_streams_protocol else _ON_DEMAND
     silent, inactive = _agents_in(view, AgentState.UNREACHABLE), _agents_in(view, AgentState.INACTIVE)
     if silent:
         yield f"{silent} not reachable."
@@ -261,6 +267,8 @@ def _end_of_the_hold(view: AppView, reason: Reason | None) -> Iterator[str]:
             f"{pod} is removed once two consecutive checks find every stateful task running or caught up on a "
             "remaining pod."
         )
+        if view.is_of_streams_protocol:
+            yield "The checks also play the brokers' assignor: each of these tasks must go to a caught-up copy."
         if going.next_ordinal is not None and going.next_ordinal > going.target:
             yield f"Pod {going.next_ordinal - 1} is then checked in the same way."
     else:
@@ -274,16 +282,20 @@ def _end_of_the_hold(view: AppView, reason: Reason | None) -> Iterator[str]:
 def _timeout(view: AppView) -> Iterator[str]:
     if not isinstance(view.streamapp, StreamApp) or view.status.scale_down is None:
         return
-    policy, last = view.streamapp.spec.scale_down, view.status.scale_down.last_progress
+    policy, going = view.streamapp.spec.scale_down, view.status.scale_down
+    if policy.on_timeout is OnTimeout.WAIT:
+        since, what = going.last_progress, "without progress"
+    else:
+        since, what = going.since, "of waiting for one pod"
     then = {
         OnTimeout.WAIT: "the scale-down keeps waiting and is reported as Stalled",
         OnTimeout.GIVE_UP: "the operator gives the scale-down up until the spec changes",
         OnTimeout.PROCEED: f"pods leave without caught-up copies, one at a time (reason: {policy.reason})",
     }[policy.on_timeout]
-    left = None if last is None else policy.timeout - (view.now - last)
+    left = None if since is None else policy.timeout - (view.now - since)
     when = "" if left is None or left <= timedelta(0) else f" (in {durations.short(left)} at the earliest)"
     timeout = format_duration(policy.timeout)
-    yield f"After {timeout} without progress{when}, {then} (`onTimeout: {policy.on_timeout.value}`)."
+    yield f"After {timeout} {what}{when}, {then} (`onTimeout: {policy.on_timeout.value}`)."
 
 
 def _you_can(view: AppView) -> Iterator[str]:

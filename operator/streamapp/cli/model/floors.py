@@ -1,14 +1,16 @@
 """What `scaleDown.minCopies` and `scaleDown.minZones` make of new desired replicas, in sentences. Pure."""
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.model.app_view import AppView
 from streamapp.cli.model.phrases import counted
 from streamapp.core.evidence.capacity.floors import least_pods
 from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.forecast.outcome import Outcome
+from streamapp.simulator.forecast.outcome import Outcome, Step
 from streamapp.simulator.forecast.running import Running
+from streamapp.simulator.rounds import Cause
 
 
 def zones_of(view: AppView) -> Mapping[int, str]:
@@ -64,20 +66,26 @@ def places_after(app: Running, chosen: Outcome, *, is_drained: bool) -> Mapping[
     """The pods with a copy of each stateful task right after a removal.
 
     A pod that is drained first leaves what the assignor has made by then. Without draining, what counts is the layout
-    before, less the highest pod: standbys are replaced only after it has left.
+    before, less the highest pod: standbys are replaced only after it has left. Standbys that the operator raises before
+    are part of it.
 
     Args:
         app: The application before the change.
         chosen: What the assignor makes of a scale-down.
         is_drained: Whether pods are drained before they leave.
     """
-    last, ordinals = chosen.steps[-1], app.ordinals()
+    ordinals, prepared = app.ordinals(), list(takewhile(lambda one: one.cause is not Cause.MEMBERSHIP, chosen.steps))
     if is_drained:
-        held = {ordinal: tasks | last.copies.get(ordinal, frozenset()) for ordinal, tasks in last.active.items()}
+        held = _held_after(chosen.steps[-1])
     else:
         layout = {ordinals[process]: one.actives | one.standbys for process, one in app.world.instances.items()}
+        layout = _held_after(prepared[-1]) if prepared else layout
         held = {ordinal: tasks for ordinal, tasks in layout.items() if ordinal < app.current - 1}
     return {task: frozenset(pod for pod, tasks in held.items() if task in tasks) for task in app.world.ends}
+
+
+def _held_after(step: Step) -> dict[int, frozenset[TaskId]]:
+    return {ordinal: tasks | step.copies.get(ordinal, frozenset()) for ordinal, tasks in step.active.items()}
 
 
 def _floors(app: StreamApp) -> tuple[tuple[str, int | None], ...]:

@@ -29,7 +29,7 @@ def about_left(left: timedelta | Never | None) -> str:
 def downtime_text(step: LastStep) -> str:
     """How long a task did not run: a range, since the operator reads the group only at intervals."""
     if step.downtime_max is None:
-        return "not seen"
+        return "unknown"
     return downtime_range(step.downtime_max - (step.downtime_uncertainty or timedelta(0)), step.downtime_max)
 
 

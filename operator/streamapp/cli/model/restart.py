@@ -3,12 +3,12 @@
 The request names the pod by its UID, so it is over as soon as the pod is gone.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from streamapp.api.names import NEW_VOLUME, RESTART
-from streamapp.api.status.translate import restart_requests
+from streamapp.api.status.translate import MOST_RESTARTS, restart_requests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.errors import CliError
 from streamapp.cli.model.app_view import AppView, view_of
@@ -27,8 +27,11 @@ class PlannedRestart:
     view: AppView
     ordinal: int
     pod: Json
-    pod_uids: frozenset[str]
-    """Of all pods: requests for others are over."""
+    over: frozenset[str]
+    """Pods, by UID, that were asked for before the pods were listed, and were gone then: their requests are over.
+
+    Other requests stay: another user can ask for a pod that came while this one thought about the question.
+    """
     claim: Json | None
     """The claim that is given up; None if the volume is kept, or is gone already."""
     new_volume: bool
@@ -45,8 +48,23 @@ class PlannedRestart:
             raise refusal(present, "it was deleted and created again meanwhile; nothing was written", "run it again")
         require_obeyed(present, self.ordinal, new_volume=self.new_volume)
         annotations = present.streamapp.metadata.annotations
-        text = requests_with(annotations.get(RESTART, ""), self.pod["metadata"]["uid"], self.pod_uids, self.new_volume)
+        self._require_no_other(present, restart_requests(annotations))
+        wanted = requests_with(annotations, self.pod["metadata"]["uid"], self.over, self.new_volume)
+        if len(wanted) > MOST_RESTARTS:
+            why = f"{MOST_RESTARTS} restarts are asked for already, and the operator reads no more"
+            raise refusal(present, f"{why}; nothing was written", "run it again when pods have restarted")
+        text = _text(wanted)
         return None if text == annotations.get(RESTART) else {"metadata": {"annotations": {RESTART: text}}}
+
+    def _require_no_other(self, present: AppView, asked: Iterable[RestartRequest]) -> None:
+        """Raise CliError where the pod is to have a new volume already, and this request would keep the volume.
+
+        Its claim can be going: without that request it would hold every restart, this one too, and every scale-down.
+        """
+        uid = self.pod["metadata"]["uid"]
+        if not self.new_volume and any(one.pod_uid == uid and one.new_volume for one in asked):
+            why = "a new volume is asked for already; nothing was written"
+            raise refusal(present, why, "wait for it, or run it again with --new-volume")
 
     @property
     def is_uncovered(self) -> bool:
@@ -87,22 +105,26 @@ class PlannedRestart:
             yield f"`rollout.policy` is Paused: if the pod has an older template, {told}."
 
 
-def requests_with(annotation: str, pod_uid: str, pod_uids: Collection[str], new_volume: bool) -> str:
-    """Give the annotation with one more request; those of pods that are gone are left out.
+def requests_with(
+    annotations: Mapping[str, str], pod_uid: str, over: Collection[str], new_volume: bool
+) -> list[RestartRequest]:
+    """Give the requests with one more.
 
     Args:
-        annotation: As it stands.
+        annotations: Of the StreamApp, as they stand.
         pod_uid: The pod to restart.
-        pod_uids: Of all pods that exist.
+        over: Pods whose requests are left out.
         new_volume: Whether its claim is given up.
     """
-    kept = [
-        request
-        for request in restart_requests({RESTART: annotation})
-        if request.pod_uid in pod_uids and request.pod_uid != pod_uid
-    ]
-    wanted = [*kept, RestartRequest(pod_uid=pod_uid, new_volume=new_volume)]
-    return _text(wanted)
+    left_out = {pod_uid, *over}
+    kept = [request for request in restart_requests(annotations) if request.pod_uid not in left_out]
+    return [*kept, RestartRequest(pod_uid=pod_uid, new_volume=new_volume)]
+
+
+def requests_over(annotations: Mapping[str, str], pods: Iterable[Json]) -> frozenset[str]:
+    """The pods, by UID, that are asked for and gone; the pods must have been listed after the StreamApp was read."""
+    asked = {request.pod_uid for request in restart_requests(annotations)}
+    return frozenset(asked - {pod["metadata"]["uid"] for pod in pods})
 
 
 def _text(requests: Iterable[RestartRequest]) -> str:

@@ -123,6 +123,11 @@ def _about_pods(plan: ScalePlan) -> Iterator[str]:
         yield from _about_leaving(plan, leaving)
     elif plan.to > current:
         yield f"{counted(plan.to - current, 'pod')} will be added at once: {_pods(current, plan.to - 1)}."
+        if plan.view.is_of_streams_protocol:
+            yield (
+                "Brokers give new pods stateful tasks at once, without a copy: users of these tasks wait until their "
+                "state is restored (`kubectl streamapp plan` has the number)."
+            )
     elif plan.to == current > plan.desired:
         verb = "stays" if current - plan.desired == 1 else "stay"
         yield f"This cancels the present scale-down: {_pods(plan.desired, current - 1)} {verb}."
@@ -155,7 +160,7 @@ def _how_they_leave(plan: ScalePlan) -> str:
         )
     if isinstance(app, StreamApp) and app.spec.scale_down.policy is ScaleDownPolicy.IMMEDIATE:
         return f"{leave}, without waiting for copies of tasks (`scaleDown.policy: Immediate`)."
-    if source is LearnerSource.ON_DEMAND:
+    if source is LearnerSource.ON_DEMAND and not plan.view.is_of_streams_protocol:
         several = "" if is_one else " Several pods can leave at once."
         pod = "It" if is_one else "Each pod"
         return f"{pod} waits until other pods have caught up with its tasks and run them.{several}"
@@ -165,7 +170,8 @@ def _how_they_leave(plan: ScalePlan) -> str:
             f"{waits} until all its tasks have caught-up copies on remaining pods. The application makes no copies "
             "(`LearnersAvailable`), so this needs an override."
         )
-    return f"{waits} until all its tasks have caught-up copies on remaining pods."
+    raised = " The operator raises the standbys of the group for it." if source is LearnerSource.ON_DEMAND else ""
+    return f"{waits} until all its tasks have caught-up copies on remaining pods.{raised}"
 
 
 def _about_doubts(plan: ScalePlan) -> Iterator[str]:

@@ -7,10 +7,11 @@ from rich.table import Table
 from rich.text import Text
 
 from streamapp.cli.model.phrases import counted
-from streamapp.cli.model.prediction import Prediction, shares
+from streamapp.cli.model.predictions.prediction import Prediction, shares
 from streamapp.cli.text import durations
 from streamapp.cli.text.bars import Bar
-from streamapp.simulator.forecast.outcome import Outcome, Step
+from streamapp.simulator.forecast.change import BROKERS
+from streamapp.simulator.forecast.outcome import Outcome, Range, Step, Ways
 from streamapp.simulator.forecast.times import Spread
 
 _TITLES = ("to", "assignor", "moves", "rebalances", "time", "gap", "worst share", "cold")
@@ -37,23 +38,37 @@ def plan_screen(found: Prediction) -> RenderableType:
 
 
 def _cells(one: Outcome, found: Prediction) -> tuple[str, ...]:
-    is_used = one.assignor == found.basis.settings.assignor
-    name = f"{one.assignor} *" if is_used else one.assignor
-    more = "" if one.is_over else "+"
-    numbers = (len(one.moves), len(one.steps))
+    more, ways = "" if one.is_over else "+", one.ways
+    moves = f"{len(one.moves):,}" if ways is None else _numbers(ways.moves)
+    worst = f"{one.worst:,}" if ways is None else _numbers(ways.worst)
     return (
         str(one.to),
-        name,
-        *(f"{it:,}{more}" for it in numbers),
+        _assignor(one, found),
+        f"{moves}{more}",
+        f"{one.rebalances:,}{more}",
         _range(one.seconds, is_over=one.is_over),
         _range(one.gap, is_over=True),
-        f"{one.worst:,} of {found.stateful:,}",
-        f"{one.cold:,}",
+        f"{worst} of {found.stateful:,}",
+        f"{one.cold:,}" if ways is None else _numbers(ways.cold),
     )
 
 
+def _assignor(one: Outcome, found: Prediction) -> str:
+    """Its name, with a star if it is in use; of brokers, other standbys than those of the group."""
+    settings = found.basis.settings
+    if one.assignor == BROKERS and one.standbys != settings.standbys:
+        return f"{one.assignor}, {counted(one.standbys, 'standby')}"
+    return f"{one.assignor} *" if one.assignor == settings.assignor else one.assignor
+
+
+def _numbers(numbers: Range) -> str:
+    """One number, or two with `to` between them."""
+    few, many = f"{numbers.fewest:,}", f"{numbers.most:,}"
+    return few if few == many else f"{few} to {many}"
+
+
 def _copies(one: Outcome) -> str:
-    """What is made on the way, and what that reads."""
+    """What is made on the way, and what that reads; of several ways, in the first one."""
     made = f"{counted(one.learners, 'learner')} and {counted(one.cold, 'cold task')}"
     if one.seconds is None:
         return f"{made} read an unknown number of records."
@@ -120,7 +135,8 @@ def _sentences(found: Prediction) -> list[str]:
     needless = f", {chosen.needless:,} of them needlessly" if chosen.needless else ""
     lines = [
         "* is the assignor in use.",
-        f"{counted(len(chosen.moves), 'task')} will move{needless}. {_copies(chosen)}",
+        f"{_moves(chosen)} will move{needless}. {_copies(chosen)}",
+        *([] if chosen.ways is None else _about_ways(chosen.ways)),
         *found.doubts,
     ]
     if below != found.to:
@@ -132,6 +148,23 @@ def _sentences(found: Prediction) -> list[str]:
         )
     if not all(one.is_over for one in (found.chosen, *found.others)):
         lines.append("A number with + is of the first rebalances only: there are more than this command plays.")
-    if found.chosen.cold and found.to >= found.current:
+    if found.chosen.most_cold and found.to >= found.current:
         lines.append("Cold tasks have no caught-up copy: their users wait while the state is restored.")
     return lines
+
+
+def _moves(one: Outcome) -> str:
+    if one.ways is None or one.ways.moves.fewest == one.ways.moves.most:
+        return counted(len(one.moves), "task")
+    return f"{_numbers(one.ways.moves)} tasks"
+
+
+def _about_ways(ways: Ways) -> list[str]:
+    """What is unknown before."""
+    tasks = len(ways.uncertain)
+    if not tasks:
+        return []
+    return [
+        f"{counted(tasks, 'task')} can end on one of several pods: IDs and the order of members decide, and both are "
+        f"unknown before. The picture is one of {ways.played} ways that were played."
+    ]

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 import structlog
 
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome
+from streamapp.agents.tls import AgentTls
 from streamapp.api.validation.parse import StreamApp
+from streamapp.controller.agents.kept_reports import KeptReports
 from streamapp.controller.agents.keys import KeyFile, NoKeys
+from streamapp.controller.agents.trust import AgentTrust, Untrusted
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import AgentAccess
 from streamapp.core.actions.decision import Announce, CapHeartbeats
@@ -40,6 +43,8 @@ class AgentGateway:
     access: AgentAccess
     keys: KeyFile
     metrics: Metrics
+    trust: AgentTrust = field(default_factory=AgentTrust)
+    kept: KeptReports = field(default_factory=KeptReports)
     _silent: dict[tuple[Key, Ordinal], str] = field(default_factory=dict, init=False)
     """Agents that did not answer the last request, with the reason; each reason is logged once."""
 
@@ -60,7 +65,7 @@ class AgentGateway:
         if isinstance(keys, NoKeys):
             readings = [AgentReading(AgentSilent(pod.ordinal, keys.why)) for pod in running]
         else:
-            addresses, without = _addresses(key, streamapp, running)
+            addresses, without = self._addresses(key, streamapp, running)
             readings = await self.access.read(
                 addresses, streamapp.spec.application_id, token(keys[0], streamapp.metadata.uid)
             )
@@ -76,7 +81,7 @@ class AgentGateway:
         if isinstance(keys, NoKeys):
             log.warning("announcement not sent", app=str(key), why=keys.why)
             return
-        addresses, without = _addresses(key, streamapp, [pod for pod in pods if pod.ordinal in step.to])
+        addresses, without = self._addresses(key, streamapp, [pod for pod in pods if pod.ordinal in step.to])
         content = announcement(step.process_ids, step.epoch, step.rebalance, step.ttl)
         results = await self.access.announce(addresses, content, token(keys[0], streamapp.metadata.uid))
         for one in results:
@@ -92,7 +97,7 @@ class AgentGateway:
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
             return  # agents with a cap have reported it, so this is a key that is gone since; the cap expires
-        addresses, _ = _addresses(key, streamapp, [pod for pod in pods if pod.ordinal in step.to])
+        addresses, _ = self._addresses(key, streamapp, [pod for pod in pods if pod.ordinal in step.to])
         content = heartbeat_cap(step.cap, step.ttl)
         results = await self.access.cap_heartbeats(addresses, content, token(keys[0], streamapp.metadata.uid))
         failures = [one.why for one in results if one.outcome is not AnnouncementOutcome.TAKEN]
@@ -103,7 +108,41 @@ class AgentGateway:
     def forget(self, key: Key) -> None:
         """Drop what is known of an application that is gone."""
         self._announced.pop(key, None)
+        self.kept.forget(key)
+        self.trust.forget(key)
         self._silent = {place: why for place, why in self._silent.items() if place[0] != key}
+
+    def _addresses(
+        self, key: Key, streamapp: StreamApp, pods: Iterable[Pod]
+    ) -> tuple[list[AgentAddress], list[AgentReading]]:
+        """Where these pods' agents are; and what is said of those that cannot be asked: no address, or no trust."""
+        addresses, without = [], []
+        for pod in pods:
+            name, tls = f"{key.name}-{pod.ordinal}", self._tls(key, pod)
+            if not pod.ips:
+                reply = AgentSilent(pod.ordinal, f"agent of pod {name}: the pod has no address yet")
+                without.append(AgentReading(reply))
+            elif isinstance(tls, Untrusted):
+                reply = AgentSilent(pod.ordinal, f"agent of pod {name}: {tls.why}", is_untrusted=True)
+                without.append(AgentReading(reply))
+            else:
+                port = pod.agent_port or streamapp.spec.agent.port
+                addresses.append(
+                    AgentAddress(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port, tls=tls)
+                )
+        return addresses, without
+
+    def _tls(self, key: Key, pod: Pod) -> AgentTls | Untrusted | None:
+        """How to know a pod's agent, by what the pod was made from; None: its agent serves plain HTTP.
+
+        The name is that of the pod under the headless Service, which has the name of the StreamApp.
+        """
+        if pod.agent_tls_secret is None:
+            return None
+        found = self.trust.of(key, pod.agent_tls_secret)
+        if isinstance(found, Untrusted):
+            return found
+        return AgentTls(found, f"{key.name}-{pod.ordinal}.{key.name}.{key.namespace}.svc")
 
     def _log_announcement(self, key: Key, step: Announce, failures: list[str]) -> None:
         if self._announced.get(key) == (step.epoch, failures):
@@ -179,16 +218,3 @@ def _tasks(report: AgentReport) -> tuple[object, ...]:
     if report.tasks is not None:
         tasks = frozenset((task.id, task.is_active, task.state) for task in report.tasks)
     return report.pod_uid, report.incarnation, report.process_id, report.is_ours, tasks
-
-
-def _addresses(key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> tuple[list[AgentAddress], list[AgentReading]]:
-    """Where these pods' agents are, and who has no address to ask at."""
-    addresses, without = [], []
-    for pod in pods:
-        name = f"{key.name}-{pod.ordinal}"
-        if not pod.ips:
-            without.append(AgentReading(AgentSilent(pod.ordinal, f"agent of pod {name}: the pod has no address yet")))
-            continue
-        port = streamapp.spec.agent.port
-        addresses.append(AgentAddress(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port))
-    return addresses, without

@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from streamapp.api.status.translate import as_rival
-from streamapp.api.validation.parse import StreamApp, parse
+from streamapp.api.validation.parse import InvalidStreamApp, Parsed, StreamApp, parse
+from streamapp.controller.apps import claim_names
 from streamapp.controller.apps.bindings import FREE, Bindings
 from streamapp.controller.apps.client_secrets import ClientProperties
 from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
@@ -39,6 +41,18 @@ class ClusterAccess:
     fault: str | None = None
     """Why there are no properties, where the Secrets cannot be read or used."""
 
+    @classmethod
+    def of(cls, streamapp: StreamApp, found: ClientProperties, topology: str) -> "ClusterAccess":
+        """The access of a StreamApp with the properties that its Secrets give."""
+        return cls(
+            bootstrap=streamapp.spec.kafka.bootstrap_servers,
+            properties=found.properties,
+            application_id=streamapp.spec.application_id,
+            topology=topology,
+            namespace=streamapp.metadata.namespace,
+            fault=found.fault,
+        )
+
 
 Connect = Callable[[ClusterAccess], ApplicationGroup]
 
@@ -55,6 +69,8 @@ class Application:
     cluster_access: Hashable = None
     watch: GroupPoller | None = None
     polling: asyncio.Task[None] | None = None
+    parsed: Parsed | None = None
+    """The StreamApp as the last pass read it."""
     last: LastPass | None = None
     """What the last pass gathered; None before the first."""
     request: asyncio.Future[None] | None = None
@@ -97,6 +113,8 @@ class Applications:
         self._now = now
         self._applications: dict[Key, Application] = {}
         self._resources: dict[Key, Json] = {}
+        self._parsed: dict[Key, Parsed] = {}
+        """Rivals as they were last read: each pass asks for them several times, and there can be very many."""
         self._received: dict[Key, asyncio.Event] = {}
         """Of the applications whose next version is waited for."""
 
@@ -115,6 +133,7 @@ class Applications:
         """Drop what was received of a namespace, None: of all; their versions count from the beginning again."""
         for key in [key for key in self._resources if namespace in {None, key.namespace}]:
             del self._resources[key]
+            self._parsed.pop(key, None)
 
     def desired(self, key: Key) -> int | None:
         """Return the desired replicas of a StreamApp as last received; None if they are unknown."""
@@ -134,7 +153,7 @@ class Applications:
             while not self.desires_more(key, current):
                 await self._received.setdefault(key, asyncio.Event()).wait()
 
-        return RaiseWatch(lambda: self.desires_more(key, current), receive)
+        return RaiseWatch(lambda: self.desires_more(key, current), receive, partial(self.received, key))
 
     def keys(self) -> Iterator[Key]:
         """All keys of a known StreamApp."""
@@ -196,13 +215,16 @@ class Applications:
         if application is None or application.memory.raised_standbys is None:
             self.remove(key)
             return
-        self._resources.pop(key, None)
-        self._received.pop(key, None)
+        self._drop_resource(key)
 
     def remove(self, key: Key) -> None:
         """Drop a deleted application and its resource."""
         self.forget(key)
+        self._drop_resource(key)
+
+    def _drop_resource(self, key: Key) -> None:
         self._resources.pop(key, None)
+        self._parsed.pop(key, None)
         self._received.pop(key, None)
 
     def close(self) -> None:
@@ -215,37 +237,58 @@ class Applications:
 
         Whose pods are in the group is read in this StreamApp's own reading of it: a rival can name a broker that lies.
         """
-        own = self._applications.get(key)
-        found = []
+        brokers, hosts, found = _brokers(streamapp), _hosts(self._applications.get(key)), []
         for other_key, resource in self._resources.items():
             if other_key == key or not _names_application(resource, streamapp.spec.application_id):
                 continue
-            other = parse(resource)
-            if not isinstance(other, StreamApp) or not _brokers(other) & _brokers(streamapp):
+            if self.bindings.fault(other_key.namespace, streamapp.spec.application_id):
                 continue
-            if not self.bindings.fault(other_key.namespace, other.spec.application_id):
-                theirs = self._applications.get(other_key)
+            other = self._read(other_key, resource)
+            if isinstance(other, StreamApp) and _brokers(other) & brokers:
+                in_group = _are_among(hosts, self._applications.get(other_key))
                 has_statefulset = self.can_have_statefulset(other_key, other.metadata.uid)
-                found.append(as_rival(other, in_group=_are_in_group(own, theirs), has_statefulset=has_statefulset))
+                found.append(as_rival(other, in_group=in_group, has_statefulset=has_statefulset))
         return tuple(found)
+
+    def claims_fault(self, streamapp: StreamApp, *, has_statefulset: bool) -> str | None:
+        """Why a StreamApp must not be served: the StatefulSet of another one has claims of the same names."""
+        return claim_names.fault(
+            streamapp,
+            self._resources.items(),
+            has_statefulset=has_statefulset,
+            can_have_statefulset=self.can_have_statefulset,
+        )
+
+    def _read(self, key: Key, resource: Json) -> StreamApp | InvalidStreamApp:
+        """Read a StreamApp as last received, once for each version of it: one costs up to some milliseconds.
+
+        Of StreamApps that name one application ID each pass asks for all the others. A tenant can make hundreds of
+        them, and no other StreamApp would get its turn.
+        """
+        known = self._parsed.get(key)
+        if known is None or known.resource is not resource:
+            known = self._parsed[key] = Parsed(resource, parse(resource, known))
+        return known.streamapp
 
     def is_in_group(self, key: Key) -> bool:
         """Whether a member of the group runs in one of this application's own pods, as last read."""
         own = self._applications.get(key)
-        return _are_in_group(own, own)
+        return _are_among(_hosts(own), own)
 
 
-def _are_in_group(reader: Application | None, owner: Application | None) -> bool:
-    """Whether members of the group that the reader has read last have the addresses of the owner's running pods.
+def _hosts(reader: Application | None) -> frozenset[str]:
+    """The addresses of the members of the group that the reader has read last."""
+    group = reader.memory.readings[0].group if reader is not None and reader.memory.readings else None
+    return frozenset(one.client_host for one in group.members) if isinstance(group, GroupDescription) else frozenset()
+
+
+def _are_among(hosts: frozenset[str], owner: Application | None) -> bool:
+    """Whether these are addresses of the owner's running pods.
 
     Addresses only: a tenant can write process IDs on his own volumes, but no pod's address.
     """
-    if reader is None or owner is None or owner.memory.workload is None or not reader.memory.readings:
+    if owner is None or owner.memory.workload is None:
         return False
-    group = reader.memory.readings[0].group
-    if not isinstance(group, GroupDescription):
-        return False
-    hosts = {member.client_host for member in group.members}
     return any(pod.is_running and not hosts.isdisjoint(pod.ips) for pod in owner.memory.workload.pods)
 
 

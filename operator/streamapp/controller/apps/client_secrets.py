@@ -46,7 +46,7 @@ async def read_client_properties(
 ) -> ClientProperties:
     """Read all Secrets that the StreamApp names; `known` are those of the last pass."""
     names = dict.fromkeys(ref.name for ref in kafka.config_secret_refs)
-    read = await asyncio.gather(*(_read(client, namespace, name, known.get(name)) for name in names))
+    read = await asyncio.gather(*(read_secret(client, namespace, name, known.get(name)) for name in names))
     secrets = dict(zip(names, read, strict=True))
     fault = next((one.fault for one in read if one.fault is not None), None)
     if fault is not None:
@@ -63,7 +63,8 @@ def _given(kafka: Kafka) -> Mapping[str, str]:
     return {name: value.value for name, value in given.items() if value is not None}
 
 
-async def _read(client: KubeClient, namespace: str, name: str, known: SecretRead | None) -> SecretRead:
+async def read_secret(client: KubeClient, namespace: str, name: str, known: SecretRead | None) -> SecretRead:
+    """Read one Secret by name; `known`, as it was last read, stays where the API server does not answer."""
     try:
         secret = await client.get(SECRETS, namespace, name)
     except KubeError as error:

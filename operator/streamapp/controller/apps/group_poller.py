@@ -10,6 +10,9 @@ an application that converges is looked at ever more rarely while it shows nothi
 If two consecutive polls show different subscriptions, the members joined between them. The join began no earlier than
 the earlier poll, or than a rebalance trigger since, and ended no later than the later poll. The ends of the changelogs
 are read right after that; their tails are read too, if a copy seems to have stopped before the end.
+
+That holds for one coordinator. One that has taken over can show a join as the newest although a later one was made, and
+the later one long after it was made (`readings`). So no join counts that it shows first, nor the next one.
 """
 
 import asyncio
@@ -22,7 +25,7 @@ import structlog
 
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import offset_of
-from streamapp.controller.ports import ApplicationGroup, Poll
+from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
 from streamapp.core.actions import rebalance_trigger
 from streamapp.core.evidence import changelog_tails, readings, sharing
 from streamapp.core.evidence.membership import members_of_running_pods, place_members
@@ -42,6 +45,13 @@ TRIGGER_EXPIRES_AFTER = timedelta(seconds=30)
 """A trigger had no effect if no member joins within this time."""
 CONFIGS_MAX_AGE = timedelta(hours=1)
 """Settings of topics change rarely, and nothing waits for them."""
+MADE_ANEW_AFTER = timedelta(minutes=10)
+"""A streams group that is made anew counts its epochs from the beginning, and its clients keep the IDs of its members.
+A lower epoch is taken for that if it lasts. Agents must agree with what it shows before a pod goes."""
+JOINS_KEPT = 4
+DOUBTFUL_JOINS = 2
+"""Of a new coordinator: the join that it shows first can be an older one, and the next can have been made before it
+took over. A third was made since: members learn of a join only when its record is committed."""
 QUICK_LOOKS = 10
 """So often the group is looked at quickly after something has changed, where no decision waits for it."""
 CONFIGS_RETRY_AFTER = timedelta(minutes=10)
@@ -67,6 +77,16 @@ class _MemberJoins:
     """False during a rebalance: the next join can have begun before this poll."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Trigger:
+    """A rebalance that was triggered."""
+
+    asked_at: datetime
+    """Before anything was sent: no member joined for it earlier."""
+    confirmed_at: datetime
+    """When the brokers had confirmed it: a look that begins later shows no join before it."""
+
+
 class GroupPoller:
     """Polls one group for as long as `run` runs."""
 
@@ -85,7 +105,17 @@ class GroupPoller:
         self._now = now
         self._before: _MemberJoins | None = None
         self._rebalance: ObservedRebalance | None = None
-        self._triggered_at: datetime | None = None
+        self._before_empty: _MemberJoins | None = None
+        """The last look that showed members: the group may never have been empty since."""
+        self._rebalances: dict[int, ObservedRebalance | None] = {}
+        """Of the last joins, by a digest of what they showed: a join that is shown again is no new one."""
+        self._newest: GroupDescription | None = None
+        """The newest state of the group that was seen."""
+        self._outdated_since: datetime | None = None
+        self._coordinator: Hashable | None = None
+        self._doubtful_joins = 0
+        """So many more joins prove nothing."""
+        self._trigger: _Trigger | None = None
         self._epoch: int | None = None
         """Of the streams group when its tasks were last read."""
         self._topology_read_at = datetime.min.replace(tzinfo=UTC)
@@ -124,10 +154,16 @@ class GroupPoller:
             self._woken.set()
         self._unchanged = 0
 
-    def expect_rebalance(self) -> None:
-        """A rebalance was just asked for: the next join begins now."""
-        self._triggered_at = self._now()
-        self._memory.rebalances = rebalance_trigger.sent(self._memory.rebalances, self._triggered_at)
+    async def trigger_rebalance(self, like_member: str) -> None:
+        """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
+        asked_at = self._now()
+        try:
+            await self.group.trigger_rebalance(like_member)
+        except KafkaStepError as error:
+            self._memory.rebalances = rebalance_trigger.failed(self._memory.rebalances, self._now(), str(error))
+            raise
+        self._trigger = _Trigger(asked_at, self._now())
+        self._memory.rebalances = rebalance_trigger.sent(self._memory.rebalances, self._trigger.confirmed_at)
         self._woken.set()
 
     async def run(self) -> None:
@@ -145,6 +181,8 @@ class GroupPoller:
         began_at = self._now()
         poll = await self.group.describe()
         ended_at = self._now()
+        self._follow_coordinator(poll.coordinator)
+        poll = await self._with_unused_standbys(self._unless_outdated(poll, ended_at))
         before = self._memory.readings[0] if self._memory.readings else None
         await self._follow(poll, began_at, ended_at)
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
@@ -170,6 +208,51 @@ class GroupPoller:
         if is_stable and self._are_configs_due():
             await self._read_configs()
 
+    async def _with_unused_standbys(self, poll: Poll) -> Poll:
+        """Read the setting of a classic group, too, while the operator must put it back.
+
+        The group had the other protocol when it was raised, and can change back.
+        """
+        group = poll.group
+        if self._memory.raised_standbys is None or not isinstance(group, GroupDescription):
+            return poll
+        if group.streams is not None or not group.members:
+            return poll
+        return replace(poll, group=replace(group, unused_standbys=await self.group.standbys()))
+
+    def _unless_outdated(self, poll: Poll, now: datetime) -> Poll:
+        """Give the poll; where it shows an older state of the group than an earlier poll, that the group is unknown."""
+        group = poll.group
+        if not isinstance(group, GroupDescription):
+            return poll
+        older = "" if self._newest is None else readings.step_back(self._newest, group)
+        if older:
+            since = self._outdated_since = self._outdated_since or now
+            if group.streams is None or now - since < MADE_ANEW_AFTER:
+                return Poll(GroupUnreadable(Reason.GroupOutdated, older))
+        self._outdated_since = None
+        if group.streams is not None or (group.members and group.is_decoded):
+            self._newest = group
+        elif self._newest is not None and self._newest.streams is not None:
+            self._newest = None  # as with `_epoch`
+        return poll
+
+    def _follow_coordinator(self, coordinator: Hashable | None) -> None:
+        """Where another broker coordinates the group than before, forget what was known of its joins.
+
+        One that goes away and comes back between two looks is not noticed, and need not be. What it knew before it went
+        it still knows, so it can only hide joins that another broker saw between these two looks. A join changes who
+        holds what only if a container has ended or begun, and containers are read from Kubernetes: a copy counts in a
+        container that ran at the look before. A join that is shown late has that look as its beginning, or a later one;
+        then it alone is dated too late, and nothing rests on one join alone.
+        """
+        if coordinator is None or coordinator == self._coordinator:
+            return
+        if self._coordinator is not None:
+            self._rebalances.clear()
+            self._doubtful_joins = DOUBTFUL_JOINS
+        self._coordinator = coordinator
+
     def _record_failure(self, why: str) -> None:
         """Remember a poll that ended in an unexpected error; joins are tracked from the next poll on."""
         self._before, self._rebalance = None, None
@@ -184,7 +267,7 @@ class GroupPoller:
         if not isinstance(group, GroupDescription):
             return  # nothing was seen; the next look is compared with the last one that saw something
         if group.streams is not None:
-            await self._follow_epoch(group.streams.epoch, is_stable=group.state is GroupState.STABLE)
+            await self._follow_epoch(group, group.streams.epoch)
             return
         self._epoch = None  # a group that changes its protocol and comes back counts its epochs anew
         if group.state is not GroupState.STABLE:
@@ -192,40 +275,78 @@ class GroupPoller:
             if empty or self._before is None:
                 self._before, self._rebalance = _MemberJoins(began_at, is_known=empty), None
             return
-        before, self._before = self._before, _MemberJoins(began_at, poll.joins)
-        if before is not None and before.joins == poll.joins and before.is_known:
-            await self._complete_ends()
-            return
-        self._rebalance = None
-        if before is not None and before.is_known:
+        before = self._compared_with(poll.joins)
+        self._before = self._before_empty = _MemberJoins(began_at, poll.joins)
+        digest = hash(frozenset(poll.joins.items()))
+        if digest in self._rebalances:
+            self._rebalance = self._rebalances[digest]
+            await self._complete_ends(group)
+        elif self._doubtful_joins:
+            self._doubtful_joins, self._rebalance = self._doubtful_joins - 1, None
+        elif before is not None and before.is_known:
             rejoined_members = {member for member, mark in poll.joins.items() if before.joins.get(member) != mark}
-            self._rebalance = await self._observed_rebalance(
-                group, before.began_at, ended_at, frozenset(rejoined_members)
-            )
+            since = self._not_before(before.began_at, began_at)
+            self._rebalance = await self._observed_rebalance(group, since, ended_at, frozenset(rejoined_members))
+        else:
+            self._rebalance = None
+        others = [one for one in self._rebalances.items() if one[0] != digest]
+        self._rebalances = dict([*others, (digest, self._rebalance)][-JOINS_KEPT:])
 
-    async def _follow_epoch(self, epoch: int, *, is_stable: bool) -> None:
+    def _compared_with(self, joins: Mapping[str, Hashable]) -> _MemberJoins | None:
+        """Choose the look that these joins are compared with.
+
+        A group that shows a member again which it had before it looked empty never was empty: the coordinator had
+        failed over, and showed the group as it was before its members joined.
+        """
+        before, earlier = self._before, self._before_empty
+        is_of_empty = before is not None and before.is_known and not before.joins
+        has_members_again = earlier is not None and not earlier.joins.keys().isdisjoint(joins)
+        return earlier if is_of_empty and has_members_again else before
+
+    async def _follow_epoch(self, group: GroupDescription, epoch: int) -> None:
         """Read the tasks anew with each epoch of a streams group; there are no joins, and nobody triggers a rebalance.
 
         Members report no positions that ends could belong to: agents do, and the ends are read after their reports.
         """
-        self._before, self._rebalance, self._triggered_at = None, None, None
+        self._before, self._rebalance, self._trigger = None, None, None
         now = self._now()
-        is_known = isinstance(self._memory.task_set, TaskSet)
-        is_due = epoch != self._epoch or (not is_known and now - self._topology_read_at >= TOPOLOGY_RETRY_AFTER)
-        if is_stable and is_due:
+        is_due = epoch != self._epoch or self._is_topology_due(group, now)
+        if group.state is GroupState.STABLE and is_due:
             self._memory.task_set, self._epoch = await self._read_task_set(now), epoch
 
+    def _not_before(self, earlier_look: datetime, look: datetime) -> datetime:
+        """Since when a join can have begun that this look shows and the earlier one did not.
+
+        A look that was under way when a trigger was confirmed can show a join that was made before.
+        """
+        trigger = self._trigger
+        if trigger is None or look < trigger.confirmed_at:
+            return earlier_look
+        self._trigger = None
+        return max(earlier_look, trigger.asked_at)
+
     async def _observed_rebalance(
-        self, group: GroupDescription, looked_at: datetime, settled_at: datetime, rejoined_members: frozenset[str]
+        self, group: GroupDescription, began_at: datetime, settled_at: datetime, rejoined_members: frozenset[str]
     ) -> ObservedRebalance:
-        triggered_at, self._triggered_at = self._triggered_at, None
         task_set = self._memory.task_set = await self._read_task_set(settled_at)
         ends = await self._ends(task_set)
         if isinstance(task_set, TaskSet) and isinstance(ends, EndOffsets):
             ends = await self._with_tails(task_set, group, ends)
         ends = sharing.shared_ends(ends, self._memory.readings)
-        began_at = max(looked_at, triggered_at) if triggered_at is not None else looked_at
         return ObservedRebalance(began_at=began_at, settled_at=settled_at, rejoined_members=rejoined_members, ends=ends)
+
+    def _is_topology_due(self, group: GroupDescription, now: datetime) -> bool:
+        """Whether to read the tasks once more: they are not known, or the group has others.
+
+        Any broker tells how many partitions a topic has. One that is behind tells fewer, and no later join or epoch
+        would correct that.
+        """
+        if now - self._topology_read_at < TOPOLOGY_RETRY_AFTER:
+            return False
+        task_set = self._memory.task_set
+        return isinstance(task_set, TopologyUnknown) or (
+            group.is_decoded and active_holders(group).keys() != task_set.ids
+        )
 
     async def _read_task_set(self, now: datetime) -> TaskSet | TopologyUnknown:
         self._topology_read_at = now
@@ -252,10 +373,10 @@ class GroupPoller:
         partitions = changelog_tails.worth_a_look(task_set, earlier.group, group, ends, limit)
         return changelog_tails.with_tails(ends, await self.group.tails(partitions)) if partitions else ends
 
-    async def _complete_ends(self) -> None:
+    async def _complete_ends(self, group: GroupDescription) -> None:
         """Read what could not be read right after the join; later ends only make a lag look larger."""
         now = self._now()
-        if isinstance(self._memory.task_set, TopologyUnknown) and now - self._topology_read_at >= TOPOLOGY_RETRY_AFTER:
+        if self._is_topology_due(group, now):
             self._memory.task_set = await self._read_task_set(now)
         if self._rebalance is not None and isinstance(self._rebalance.ends, EndsUnreadable):
             ends = sharing.shared_ends(await self._ends(self._memory.task_set), self._memory.readings)
@@ -283,6 +404,8 @@ class GroupPoller:
         task_set, workload = self._memory.task_set, self._memory.workload
         if not isinstance(reading.group, GroupDescription) or isinstance(task_set, TopologyUnknown) or workload is None:
             return
+        if reading.group.streams is not None:
+            return  # brokers do not show there what runs; passes note what agents see
         believed = frozenset[str]() if reading.rebalance is None else reading.rebalance.rejoined_members
         holders = active_holders(reading.group)
         running = running_tasks(reading.group, holders, task_set, believed)
@@ -294,9 +417,9 @@ class GroupPoller:
     def _interval(self) -> float:
         latest = self._memory.readings[0].group if self._memory.readings else None
         settled = {GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD}
-        if self._triggered_at is not None and self._now() - self._triggered_at > TRIGGER_EXPIRES_AFTER:
-            self._triggered_at = None
-        if self._triggered_at is not None or (isinstance(latest, GroupDescription) and latest.state not in settled):
+        if self._trigger is not None and self._now() - self._trigger.confirmed_at > TRIGGER_EXPIRES_AFTER:
+            self._trigger = None
+        if self._trigger is not None or (isinstance(latest, GroupDescription) and latest.state not in settled):
             return self._pace.rebalance
         if self._decides:
             return self._pace.busy

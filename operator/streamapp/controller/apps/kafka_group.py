@@ -5,7 +5,7 @@ only a failed step raises.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -43,6 +43,7 @@ from streamapp.kafka.connection.errors import (
 from streamapp.kafka.connection.off_loop import MEMBER_BYTES, decode
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict, evict_from_streams_group
+from streamapp.kafka.group.group_configs import GroupConfig
 from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
 from streamapp.kafka.group.rebalance import ProbeNotRemoved, RebalanceSkipped, trigger_rebalance
 from streamapp.kafka.group.streams_groups import StreamsReading, read_streams_group, read_streams_support
@@ -122,11 +123,15 @@ class UnreachableGroup:
         """Say why."""
         return dict.fromkeys(topics, ConfigUnread(self.why))
 
+    async def standbys(self) -> core.StandbySettingUnread:
+        """Say why."""
+        return core.StandbySettingUnread(self.why)
+
     async def trigger_rebalance(self, like_member: str) -> None:
         """Refuse."""
         raise KafkaStepError(f"trigger rebalance like {like_member}: {self.why}")
 
-    async def set_standbys(self, replicas: int | None) -> None:
+    async def set_standbys(self, replicas: int | None, instead_of: core.StandbySetting | None = None) -> None:  # noqa: ARG002 (the protocol's argument)
         """Refuse."""
         raise KafkaStepError(f"set standbys to {replicas}: {self.why}")
 
@@ -185,22 +190,37 @@ class KafkaGroup:
         self._streams = await read_streams_group(self._cluster.group, self._deadline_seconds)
         if self._streams is None or self._streams.group.streams is None:
             return await self._described_classic()
-        streams = replace(self._streams.group.streams, standbys=await self._standbys())
+        streams = await self._with_config(self._streams.group.streams)
         return Poll(replace(self._streams.group, streams=streams))
 
-    async def _standbys(self) -> core.StandbySetting | core.StandbySettingUnread:
-        """Read the group's standbys; for a while after a refused write they are unread, so that none is repeated."""
+    async def _with_config(self, streams: core.StreamsGroup) -> core.StreamsGroup:
+        config = await self._config()
+        if isinstance(config, core.StandbySettingUnread):
+            return replace(streams, standbys=config)
+        return replace(streams, standbys=config.standbys, assignment_interval=config.assignment_interval)
+
+    async def _config(self) -> GroupConfig | core.StandbySettingUnread:
+        """Read the group's settings; for a while after a refused write they are unread, so that none is repeated."""
         if time.monotonic() < self._refused_until:
             return core.StandbySettingUnread(self._refusal)
         try:
-            return await self._cluster.configs.standbys(self._deadline_seconds)
+            return await self._cluster.configs.read(self._deadline_seconds)
         except KafkaAccessError as error:
             return core.StandbySettingUnread(str(error))
 
+    async def standbys(self) -> core.StandbySetting | core.StandbySettingUnread:
+        """Read `streams.num.standby.replicas` of the group, whatever its protocol is."""
+        config = await self._config()
+        return config if isinstance(config, core.StandbySettingUnread) else config.standbys
+
     async def _described_classic(self) -> Poll:
+        asked = self._cluster.group.address
         self._last = await read_group(self._cluster.group, self._deadline_seconds)
+        answered = self._cluster.group.address
+        # An eviction, say, can have looked it up anew meanwhile: then it is open which of the two showed the group.
+        coordinator: Hashable | None = answered if asked in {None, answered} else (asked, answered)
         poll = await decode(len(self._last.members) * MEMBER_BYTES, _poll, self._last)
-        return replace(poll, support=await self._streams_support())
+        return replace(poll, support=await self._streams_support(), coordinator=coordinator)
 
     async def _streams_support(self) -> core.StreamsSupport | None:
         """Ask rarely whether the brokers could serve the group with the streams protocol; no reading fails for it."""
@@ -223,7 +243,8 @@ class KafkaGroup:
             if isinstance(self._topology, TopologyUnknown):
                 return self._topology
             if self._topology is not None:
-                return universe_of(self._topology, await self._topics_of(self._topology))
+                shown = _evidence(self._last).stateful
+                return universe_of(self._topology, await self._topics_of(self._topology), shown)
             evidence = _evidence(self._last)
             return infer_universe(evidence, await self._topics(evidence.subscribed))
         except KafkaAccessError as error:
@@ -296,10 +317,18 @@ class KafkaGroup:
         if isinstance(outcome, ProbeNotRemoved):
             raise KafkaStepError(f"{what}: the probe member could not leave: {outcome.why}")
 
-    async def set_standbys(self, replicas: int | None) -> None:
-        """Set `streams.num.standby.replicas` of the group, or remove it; KafkaStepError if the brokers refuse."""
+    async def set_standbys(self, replicas: int | None, instead_of: core.StandbySetting | None = None) -> None:
+        """Set `streams.num.standby.replicas` of the group, or remove it; KafkaStepError if the brokers refuse.
+
+        They know no fence, so they are asked once more right before: what another hand has set meanwhile stays.
+        """
+        configs = self._cluster.configs
         try:
-            await self._cluster.configs.set_standbys(replicas, self._deadline_seconds)
+            config = None if instead_of is None else await configs.read(self._deadline_seconds, asks_cluster=True)
+            now = None if config is None else config.standbys
+            if now != instead_of or _cluster(now) != _cluster(instead_of):
+                raise KafkaStepError(f"set standbys to {replicas}: {now} is set since, in place of {instead_of}")
+            await configs.set_standbys(replicas, self._deadline_seconds)
         except KafkaAccessError as error:
             self._refusal, self._refused_until = str(error), time.monotonic() + REFUSED_FOR_SECONDS
             raise KafkaStepError(str(error)) from error
@@ -386,6 +415,7 @@ def _subscription(subscription: DecodedSubscription) -> core.Subscription:
         owned_partitions=subscription.owned_partitions,
         newest_version=subscription.info.latest_supported_version,
         is_tagged=bool(subscription.info.client_tags or subscription.rack),
+        generation=subscription.generation,
     )
 
 
@@ -416,3 +446,7 @@ def _join_mark(subscription: DecodedSubscription) -> tuple[object, ...]:
         subscription.owned_partitions,
         frozenset(positions.items()),
     )
+
+
+def _cluster(setting: core.StandbySetting | None) -> str | None:
+    return None if setting is None else setting.cluster

@@ -14,7 +14,7 @@ from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading, StreamsSupport
-from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys
+from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import (
     NOTHING_SEEN,
@@ -28,7 +28,7 @@ from streamapp.core.facts.snapshot import (
 )
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.facts.workload import Workload
+from streamapp.core.facts.workload import Pod, StatefulSet, Volume, Workload
 from streamapp.core.status.gaps import Gap, GapUnknown, RunningSeen
 
 CONTAINER_END_RETENTION = timedelta(hours=1)
@@ -37,12 +37,15 @@ DESIRED_RETENTION = timedelta(hours=25)
 """Longer than the longest `scaleDown.stabilizationWindow` (a day)."""
 EVENT_INTERVAL = timedelta(minutes=10)
 """An Event is not published again within this time."""
+EXPANSION_RETRY_AFTER = timedelta(minutes=5)
 REJECTED_RETRY_AFTER = timedelta(minutes=1)
 """How long an object that the API server did not accept is not sent again."""
 RUN_RETENTION = timedelta(minutes=10)
 """How long a container that no read shows any more keeps its date; no watch is behind for longer without a list."""
 MOST_RUNNING_SAMPLES = 600
 """Looks at who runs what, from before a step until it is closed."""
+MOST_RUNNING_TASKS = 250_000
+"""In all of these looks together: fifty layouts of 5,000 tasks. Any broker can show another layout at each look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,16 @@ class PutBack:
     """When it was put back last, on the monotonic clock."""
     times: int
     """How often in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedExpansion:
+    """A volume claim that the API server did not let ask for more."""
+
+    to_bytes: int
+    why: str
+    until: datetime
+    """When to try again, if nothing else is asked for before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +156,10 @@ class Memory:
     episode: Episode | None = None
     running_samples: list[RunningSeen] = field(default_factory=list)
     published_events: dict[Event, datetime] = field(default_factory=dict)
+    pods_by_version: dict[tuple[str, str, str], Pod] = field(default_factory=dict)
+    """The pods as the last pass read them, for `from_json.pods`."""
+    pods_with_runs: dict[str, tuple[Pod, Pod]] = field(default_factory=dict)
+    """The same by UID, each beside the one whose run is dated, for `with_runs`."""
     workload: Workload | None = None
     """As the last pass read it."""
     current_replicas: int | None = None
@@ -153,10 +170,17 @@ class Memory:
     """Whether the last pass saw that ordinals have volumes; the settings of topics matter only to those."""
     active_warnings: frozenset[Event] = frozenset()
     """The warnings of the last published decision."""
+    raised_standbys: RaisedStandbys | None = None
+    """The setting of the group that must be put back, by the hold record as this process last read or wrote it."""
+    is_record_known: bool = False
+    """Whether this process has read or written a hold record, or knows by a pass that none is needed."""
     is_fenced: bool = False
-    """Whether this process has written its own epoch into the hold record it found."""
+    """Whether this process has written its own epoch into the hold record it found, or beside one it cannot read."""
+    is_record_unread: bool = False
+    """Whether it was written beside one: the epoch is written into the record as soon as that can be read."""
     rejection: RejectedObjects | None = None
     """Why the API server did not accept the objects that the spec makes."""
+    refused_expansions: dict[str, RefusedExpansion] = field(default_factory=dict)
     status_written_at: datetime | None = None
     failure: PassFailure | None = None
     """How the last pass failed; None where it succeeded."""
@@ -174,16 +198,37 @@ class Memory:
     put_back: PutBack | None = None
     """The field that was put back last."""
 
-    @property
-    def raised_standbys(self) -> RaisedStandbys | None:
-        """The setting of the group that must be put back, by the hold record as it was last read."""
-        statefulset = None if self.workload is None else self.workload.statefulset
-        record = None if statefulset is None else statefulset.record
-        return record.standbys if isinstance(record, HoldRecord) else None
+    def follow_record(self, record: HoldRecord | RecordUnreadable | None) -> None:
+        """Remember the setting of the group that must be put back, by a hold record that was read.
+
+        A record that is gone tells nothing: another hand can have removed it, or the StatefulSet with it.
+        """
+        if isinstance(record, HoldRecord):
+            self.raised_standbys, self.is_record_known = record.standbys, True
+
+    def follow_written_record(self, record: HoldRecord | RecordUnreadable | None) -> None:
+        """The same by what the record says after a pass; None: it has none any more, since nothing must be put back."""
+        if not isinstance(record, RecordUnreadable):
+            self.raised_standbys, self.is_record_known = (None if record is None else record.standbys), True
+
+    def lost_standbys(self, statefulset: StatefulSet | None, in_status: RaisedStandbys | None) -> RaisedStandbys | None:
+        """What must be put back though the hold record of this StatefulSet is gone.
+
+        Args:
+            statefulset: As it was read.
+            in_status: What the status of the StreamApp says: it counts where this process never saw a record.
+        """
+        if statefulset is None or not statefulset.is_ours or statefulset.record is not None:
+            return None
+        return self.raised_standbys if self.is_record_known else in_status
 
     def forget_group(self) -> None:
         """Forget facts of another cluster or of another topology: no decision must use them."""
         self.readings, self.task_set = (), TopologyUnknown("The group was not read yet.")
+        self.rebalances = replace(self.rebalances, refused=None)
+        self.topic_configs = {}
+        if self.agents is not None:
+            self.agents = replace(self.agents, ends=())
 
     def record_desired(self, replicas: int, at: datetime) -> None:
         """Remember the desired replicas from now on."""
@@ -232,9 +277,34 @@ class Memory:
         present = {pod.container.id for pod in workload.pods}
         oldest = at - RUN_RETENTION
         self.runs = {one: seen for one, seen in self.runs.items() if one in present or seen >= oldest}
-        dated = (replace(pod.container, first_seen_at=self.runs.get(pod.container.id or "")) for pod in workload.pods)
-        pods = tuple(replace(pod, container=one) for pod, one in zip(workload.pods, dated, strict=True))
-        return replace(workload, pods=pods)
+        dated = [(pod, self._dated(pod)) for pod in workload.pods]
+        self.pods_with_runs = {pod.uid: (pod, one) for pod, one in dated}
+        return replace(workload, pods=tuple(one for _, one in dated))
+
+    def _dated(self, pod: Pod) -> Pod:
+        """Date the run of a pod; the last pass did that already for most of them."""
+        seen = self.runs.get(pod.container.id or "")
+        before, dated = self.pods_with_runs.get(pod.uid, (None, pod))
+        if before is pod and dated.container.first_seen_at == seen:
+            return dated
+        return replace(pod, container=replace(pod.container, first_seen_at=seen))
+
+    def record_refused_expansion(self, claim_uid: str, to_bytes: int, why: str, at: datetime) -> None:
+        """Remember that the API server did not let a claim ask for more."""
+        self.refused_expansions[claim_uid] = RefusedExpansion(to_bytes, why, at + EXPANSION_RETRY_AFTER)
+
+    def with_refused_expansions(self, volumes: tuple[Volume, ...], to_bytes: int, at: datetime) -> tuple[Volume, ...]:
+        """Say of each volume why it cannot be expanded; forget what is to be tried again."""
+        self.refused_expansions = {
+            uid: refused
+            for uid, refused in self.refused_expansions.items()
+            if at < refused.until and refused.to_bytes == to_bytes
+        }
+        found = self.refused_expansions
+        return tuple(
+            replace(volume, not_expandable=found[volume.uid].why) if volume.uid in found else volume
+            for volume in volumes
+        )
 
     def not_yet_reported(self, event: Event, at: datetime) -> bool:
         """Whether this Event was not published lately; if so, remember that it is published now."""
@@ -245,6 +315,17 @@ class Memory:
         return True
 
     def record_running(self, sample: RunningSeen) -> None:
-        """Remember which ordinal ran which task."""
-        if not self.running_samples or self.running_samples[-1].at < sample.at:
-            self.running_samples = [*self.running_samples[-MOST_RUNNING_SAMPLES:], sample]
+        """Remember which ordinal ran which task; of looks that show the same, the first and the last."""
+        known = self.running_samples
+        if known and known[-1].at >= sample.at:
+            return
+        if known and known[-1].shows_as(sample):
+            sample = replace(sample, by_task=known[-1].by_task, unproven=known[-1].unproven)
+            known = known[:-1] if len(known) > 1 and known[-2].shows_as(sample) else known
+        kept, tasks = [sample], sample.size
+        for look in reversed(known[-MOST_RUNNING_SAMPLES:]):
+            tasks += look.size
+            if tasks > MOST_RUNNING_TASKS:
+                break
+            kept.append(look)
+        self.running_samples = kept[::-1]

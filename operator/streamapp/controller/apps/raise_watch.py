@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from streamapp.kube.client.client import Json
+
 
 @dataclass(frozen=True, slots=True)
 class RaiseWatch:
@@ -14,6 +16,8 @@ class RaiseWatch:
     """Whether the StreamApp, as last received, desires more replicas than the pass has read."""
     receive: Callable[[], Awaitable[object]]
     """Returns as soon as that is so."""
+    newest: Callable[[], Json | None] = lambda: None
+    """Gives the StreamApp as last received; None if it is gone."""
 
     async def comes_after(self, work: asyncio.Future[Any]) -> bool:
         """Wait until the work is done or a raise is received; tell whether the work is done.

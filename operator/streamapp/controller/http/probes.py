@@ -1,6 +1,7 @@
-"""Serves probes and Prometheus metrics over HTTP.
+"""Serves probes and Prometheus metrics over HTTP; metrics over HTTPS where there is a certificate.
 
-Runs in the event loop of the operator, so that probes fail if the loop hangs.
+Probes have a port of their own then, and stay plain: a broken certificate must not restart the operator. All of it runs
+in the event loop of the operator, so that probes fail if the loop hangs.
 
 `/healthz` fails if the process lives but cannot work: a key waits or a pass runs for too long, no watched namespace
 could be listed for too long, or the wall clock was set. A namespace that is gone, beside others that can be listed, is
@@ -10,6 +11,7 @@ replica counts for a disruption budget.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -81,8 +83,8 @@ class Health:
         return None
 
 
-async def serve(port: int, health: Health, metrics: Metrics) -> web.AppRunner:
-    """Start the server; `cleanup` of what it gives ends it."""
+async def serve(port: int, health: Health, metrics: Metrics, *, shows_metrics: bool = True) -> web.AppRunner:
+    """Serve probes, and metrics unless they have a port of their own; `cleanup` of what it gives ends it."""
 
     async def healthz(_: web.Request) -> web.Response:
         faults = health.faults()
@@ -93,14 +95,29 @@ async def serve(port: int, health: Health, metrics: Metrics) -> web.AppRunner:
         role = "ok" if health.leadership.leads() else f"standby, leader is {health.leadership.holder or 'unknown'}"
         return web.Response(status=503 if why_not else 200, text=why_not or role)
 
+    routes = [web.get("/healthz", healthz), web.get("/readyz", readyz)]
+    if shows_metrics:
+        routes.append(of_metrics(health, metrics))
+    runner = await runner_of(routes)
+    await web.TCPSite(runner, None, port).start()
+    return runner
+
+
+async def serve_metrics(port: int, health: Health, metrics: Metrics, tls: ssl.SSLContext) -> web.AppRunner:
+    """Serve metrics over HTTPS; `cleanup` of what it gives ends it."""
+    runner = await runner_of([of_metrics(health, metrics)])
+    await web.TCPSite(runner, None, port, ssl_context=tls).start()
+    return runner
+
+
+def of_metrics(health: Health, metrics: Metrics) -> web.RouteDef:
+    """The route to the metrics."""
+
     async def show(_: web.Request) -> web.Response:
         metrics.queue_oldest_seconds.set(health.queue_age())
         return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=1.0.0; charset=utf-8"})
 
-    routes = [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", show)]
-    runner = await runner_of(routes)
-    await web.TCPSite(runner, None, port).start()
-    return runner
+    return web.get("/metrics", show)
 
 
 async def runner_of(routes: Iterable[web.RouteDef]) -> web.AppRunner:

@@ -46,7 +46,8 @@ class SteadyClock:
             now = self._monotonic()
             passed = timedelta(seconds=max(0.0, now - at))
             due, most = shown + passed, SLEW * passed
-            due += min(max(self._wall() - due, -most), most)
+            off = self._wall() - due
+            due += most if off > most else max(off, -most)
             self._last = now, due
             return due
 

@@ -6,6 +6,7 @@ Asked by `reconcile.apply`, `reconcile.gather`, `http.probes` and the API client
 
 import asyncio
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from streamapp.kube.client.errors import KubeError
@@ -48,11 +49,16 @@ class Leadership(Protocol):
         """Give it back, after everything that writes has ended; nothing where there is nothing to give."""
 
 
+MOST_TRANSITIONS = 2**31
+"""The status has no room for a larger number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alone:
     """There is no other replica, and no Lease."""
 
     transitions: int = 0
+    """The number of this process, which no other has that ran before: it fences what that one wrote or sent."""
     holder: str = ""
 
     def leads(self) -> bool:
@@ -78,6 +84,17 @@ class Alone:
 
     async def release(self) -> None:
         """Nothing to give back."""
+
+
+def without_lease(now: datetime) -> Alone:
+    """Give the leadership of a process without a Lease.
+
+    A process before it may live on where nobody can stop it, on a node that is cut off.
+
+    Args:
+        now: When it starts, which numbers it.
+    """
+    return Alone(transitions=int(now.timestamp()) % MOST_TRANSITIONS)
 
 
 ALONE = Alone()

@@ -1,4 +1,4 @@
-"""Carries out a plan: each step is one call, in order, and the first failure ends the pass.
+"""Carries out a plan: each step is one call, in order, and the first failure of the API server ends the pass.
 
 Steps that do not depend on each other go together: one call evicts all members, and process IDs are recorded at the
 same time. So a pass does not last longer with every pod. Between the calls the desired replicas are looked at: a raise
@@ -7,33 +7,35 @@ on without the pass, and no pass asks for more before it has ended.
 
 Called by `reconcile.reconciler`. It decides nothing and repeats nothing. It never removes a pod on old facts: before a
 removal it reads again everything that the decision rests on, and the Lease. The write carries the version that was
-judged, and the last action before it is sent is a check of the monotonic clock. A process that does not lead begins no
-step at all.
+judged, and the last action before it is sent is a check of the monotonic clock and of the StreamApp as last received. A
+process that does not lead begins no step at all.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
+from functools import partial
 from typing import Any
 
 import structlog
 
-from streamapp.api.names import HOLD, HOLD_RECORD, MIGRATION, OVERRIDE, RESTART, claim_of
+from streamapp.api.names import claim_of
 from streamapp.api.objects import drift, manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
+from streamapp.controller.apps import desired_state
 from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.group_poller import GroupPoller
+from streamapp.controller.apps.standbys_return import put_back
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
-from streamapp.controller.ports import ApplicationGroup, KafkaStepError
+from streamapp.controller.metrics import ERROR, SUCCESS, TOLERATED, Metrics
+from streamapp.controller.ports import ApplicationGroup, KafkaStepError, ToleratedError
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.controller.reconcile.owned import OwnedObjects
-from streamapp.core.actions import standbys
+from streamapp.core.actions import order
 from streamapp.core.actions.decision import (
     Announce,
     CapHeartbeats,
@@ -41,8 +43,10 @@ from streamapp.core.actions.decision import (
     CreateStatefulSet,
     Decision,
     Evict,
+    ExpandVolume,
     Fence,
     GrantReplicas,
+    KeepClaims,
     OpenBudget,
     Plan,
     RecordProcessId,
@@ -55,13 +59,13 @@ from streamapp.core.actions.decision import (
     WriteTemplate,
 )
 from streamapp.core.evidence.agent_views import views
-from streamapp.core.facts.group import GroupDescription, StandbySetting
-from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
+from streamapp.core.evidence.readings import changed_since
+from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Pod
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient, ahead
-from streamapp.kube.client.errors import ConflictError, KubeError
+from streamapp.kube.client.errors import ConflictError, InvalidError, KubeError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, pods, statefulsets
 
@@ -110,7 +114,9 @@ class Applier:
             SetStandbys: self._set_standbys,
             RecordProcessId: self._record_process_id,
             RecordState: self._record_state,
+            ExpandVolume: self._expand_volume,
             WriteTemplate: self._write_template,
+            KeepClaims: self._keep_claims,
             RestartPod: self._restart,
         }
 
@@ -122,18 +128,27 @@ class Applier:
     ) -> None:
         """Make all steps in order; raise the first KubeError or KafkaStepError, or RaisePendingError for a raise.
 
+        What brokers refuse they can refuse for good, where a right is missing. So they are asked nothing more then, and
+        no pod is taken or let go; but a template, a record or a larger volume does not wait for them.
+
         Args:
             gathered: What the plan rests on.
             plan: The steps.
             on_step: Receives each outcome.
         """
-        for steps in _together(_growth_first(plan)):
+        refused: KafkaStepError | None = None
+        for steps in order.together(order.growth_first(plan)):
             if gathered.raises.is_received():
                 raise RaisePendingError
-            if isinstance(steps[0], Evict | TriggerRebalance | SetStandbys | Announce | CapHeartbeats):
-                await self._ask(gathered, steps, on_step)
-            else:
-                await self._make(gathered, steps, on_step)
+            is_asked = isinstance(steps[0], Evict | TriggerRebalance | SetStandbys | Announce | CapHeartbeats)
+            if refused is not None and (is_asked or order.rests_on_brokers(steps[0])):
+                continue
+            try:
+                await (self._ask if is_asked else self._make)(gathered, steps, on_step)
+            except KafkaStepError as error:
+                refused = error
+        if refused is not None:
+            raise refused
 
     async def _ask(self, gathered: Gathered, steps: Plan, on_step: StepObserver) -> None:
         """Ask brokers or agents to do these steps, and wait for it until a raise is received.
@@ -175,15 +190,14 @@ class Applier:
             received: Gives the StreamApp as last received, asked right before the request is sent: a raise may wait
                 for its turn, and the user may want something else by then.
         """
-        record: HoldRecord | str | None
-        if isinstance(step.record, RecordUnreadable):
-            record = (facts.live_statefulset or {})["metadata"]["annotations"][HOLD_RECORD]
-        else:
-            record = step.record
+        record = step.record
+        live = facts.live_statefulset or {}
+        written = statefulsets.record_as_it_stands(live) if isinstance(record, RecordUnreadable) else record
         with self._observed(facts.key, (step,), on_step), ahead():
             check = _still_desired(facts, received)
-            live = await statefulsets.grant(self._client, facts.key, step.fence, step.to_replicas, record, check)
+            live = await statefulsets.raise_to(self._client, live, step.fence, step.to_replicas, written, check)
         facts.application.memory.is_fenced = True
+        facts.application.memory.rejection = None  # it accepts the object again, or did not refuse this one
         return live
 
     async def _make(self, gathered: Gathered, steps: Plan, on_step: StepObserver) -> None:
@@ -207,6 +221,9 @@ class Applier:
             self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
             yield
             result = SUCCESS
+        except ToleratedError as error:
+            result = TOLERATED
+            log.info("step not made", app=str(key), step=type(steps[0]).__name__, error=str(error))
         finally:
             for step in steps:
                 self._metrics.steps.labels(key.namespace, key.name, type(step).__name__, result).inc()
@@ -215,26 +232,35 @@ class Applier:
     async def fence_hold_record(self, facts: ReplicaFacts, lease: int, now: datetime) -> bool:
         """Write our own epoch into a hold record that another process left; return whether that was done.
 
-        From then on a removal which that process had prepared finds another version of the object and fails.
+        From then on a removal which that process had prepared finds another version of the object and fails. A record
+        that cannot be read stays as it is, with the epoch beside it: an operator of another version may read it.
         """
         memory, statefulset = facts.application.memory, facts.statefulset
-        if memory.is_fenced:
-            return False
         record = None if statefulset is None or not statefulset.is_ours else statefulset.record
-        if statefulset is not None and isinstance(record, HoldRecord):
-            ours = replace(record.dated_until(now), epoch=record.epoch.next(lease, now))
+        is_readable_again = memory.is_record_unread and facts.is_live and isinstance(record, HoldRecord)
+        if memory.is_fenced and not is_readable_again:
+            return False
+        if statefulset is None or (isinstance(record, RecordUnreadable) and statefulset.is_half_made):
+            record = None  # nothing can be removed yet, and the API server refuses a part of it
+        if statefulset is not None and record is not None:
             fence = Fence(statefulset.uid, statefulset.resource_version)
-            await statefulsets.grant(self._client, facts.key, fence, statefulset.replicas, ours)
-        memory.is_fenced = True
-        return isinstance(record, HoldRecord)
+            write = partial(statefulsets.grant, self._client, facts.key, fence, statefulset.replicas)
+            if isinstance(record, HoldRecord):
+                found = record.dated_until(now).found_at(facts.app.generation)
+                await write(replace(found, epoch=record.epoch.next(lease, now)))
+            else:
+                stands = statefulsets.record_as_it_stands(facts.live_statefulset or {})
+                await write(stands, epoch=NO_EPOCH.next(lease, now))
+        memory.is_fenced, memory.is_record_unread = True, isinstance(record, RecordUnreadable)
+        return record is not None
 
     def owned_objects_stand(self, gathered: Gathered) -> bool:
         """Whether Service and budget are there as the spec wants them, by what the watches told."""
         return self._owned.stand(gathered, _valid(gathered))
 
-    async def ensure_owned_objects(self, gathered: Gathered, decision: Decision) -> None:
-        """See that Service and budget are there as the spec wants them and the plan left them."""
-        await self._owned.ensure(gathered, _valid(gathered), decision.disruptions, decision.plan)
+    async def ensure_owned_objects(self, gathered: Gathered, decision: Decision, made: Plan) -> None:
+        """See that Service and budget are there as the spec wants them and the steps that were made left them."""
+        await self._owned.ensure(gathered, _valid(gathered), decision.disruptions, made)
 
     async def leave_group_as_it_was(self, key: Key, application: Application) -> None:
         """Put the group's standbys back when the StreamApp is gone, and its StatefulSet with the record.
@@ -245,28 +271,21 @@ class Applier:
         if raised is None or application.watch is None:
             return
         self._leadership.check()
-        group, why = application.watch.group, "the group's setting cannot be read"
-        described = (await group.describe()).group
-        if isinstance(described, GroupDescription) and described.streams is not None:
-            setting = described.streams.standbys
-            if isinstance(setting, StandbySetting):
-                why = await _written_back(group, raised) if standbys.is_ours(raised, setting) else ""
+        why = await put_back(application.watch.group, raised)
         if why:
             log.warning("raised standbys are left", app=str(key), before=raised.before, to=raised.to, error=why)
 
     async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:
-        await statefulsets.create(
-            self._client, manifests.statefulset(_valid(gathered), self._installation), step.replicas
-        )
+        manifest = manifests.statefulset(_valid(gathered), self._installation)
+        await statefulsets.create(self._client, manifest, step.replicas)
 
     async def _grant(self, gathered: Gathered, step: GrantReplicas) -> None:
-        record = step.record
+        record, live = step.record, gathered.live.statefulset or {}
         if isinstance(record, RecordUnreadable):
-            live = gathered.live.statefulset or {}
-            text = live["metadata"]["annotations"][HOLD_RECORD]
-            await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, text)
+            stands = statefulsets.record_as_it_stands(live)
+            await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, stands)
         elif not step.is_removal:
-            await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, record)
+            await statefulsets.raise_to(self._client, live, step.fence, step.to_replicas, record)
         else:
             await self._check_again(gathered, step.to_replicas)
             check = self._freshness(gathered)
@@ -287,9 +306,7 @@ class Applier:
         return await self._owned.open_budget(gathered, step, self._freshness(gathered))
 
     async def _trigger_rebalance(self, gathered: Gathered, step: TriggerRebalance) -> None:
-        watch = _watch(gathered)
-        await watch.group.trigger_rebalance(step.like_member)
-        watch.expect_rebalance()
+        await _watch(gathered).trigger_rebalance(step.like_member)
 
     async def _announce(self, gathered: Gathered, step: Announce) -> None:
         """Send the announcement; the next report shows whether an agent has it, and the next pass repeats it."""
@@ -303,7 +320,8 @@ class Applier:
             await self._agents.cap_heartbeats(gathered.key, _valid(gathered), gathered.snapshot.workload.pods, step)
 
     async def _set_standbys(self, gathered: Gathered, step: SetStandbys) -> None:
-        await _group(gathered).set_standbys(step.replicas)
+        await self._leadership.confirm()  # brokers know no fence, and the clocks of a paused machine stand still
+        await _group(gathered).set_standbys(step.replicas, step.instead_of)
 
     async def _evict(self, gathered: Gathered, steps: Plan) -> None:
         """Evict all members in one request, however many containers they were in."""
@@ -323,7 +341,20 @@ class Applier:
             async with asyncio.timeout(RECORD_STATE_SECONDS):
                 await claims.record_state(self._client, _valid(gathered), live, step.ordinal, step.state)
         except (KubeError, TimeoutError) as error:
-            log.info("state of a removed pod not recorded", ordinal=step.ordinal, error=str(error) or "no answer yet")
+            raise ToleratedError(f"ordinal {step.ordinal}: {str(error) or 'no answer yet'}") from error
+
+    async def _expand_volume(self, gathered: Gathered, step: ExpandVolume) -> None:
+        """Ask for it; whatever comes of that keeps nothing else from being done, and a refusal is told."""
+        live, state, memory = _claim(gathered, step.ordinal), _valid(gathered).spec.state, gathered.application.memory
+        if state is None:
+            return
+        try:
+            await claims.expand(self._client, live, state.volume_claim_template.resources.requests.storage)
+        except KubeError as error:
+            if isinstance(error, RefusedError | InvalidError) and not isinstance(error, UnauthenticatedError):
+                uid = live["metadata"]["uid"]
+                memory.record_refused_expansion(uid, step.to_bytes, error.why, gathered.snapshot.now)
+            raise ToleratedError(f"ordinal {step.ordinal}: {error}") from error
 
     async def _write_template(self, gathered: Gathered, step: WriteTemplate) -> None:
         if gathered.live.statefulset is not None:
@@ -331,7 +362,27 @@ class Applier:
             manifest = manifests.statefulset(_valid(gathered), self._installation, live)
             if step.reason is Reason.StatefulSetChanged:
                 manifest = drift.with_images_of(manifest, live, FIELD_MANAGER)
-            await statefulsets.write_template(self._client, manifest, live)
+            try:
+                await statefulsets.write_template(self._client, manifest, live)
+            except (InvalidError, RefusedError):
+                with suppress(KubeError):  # the template's own answer says more
+                    await self._retain(gathered, live)
+                raise
+
+    async def _keep_claims(self, gathered: Gathered, step: KeepClaims) -> None:
+        """Write it if that can be done now; the next pass tries again."""
+        if gathered.live.statefulset is None:
+            return
+        try:
+            await self._retain(gathered, gathered.live.statefulset)
+        except KubeError as error:
+            raise ToleratedError(f"{step.reason.name}: {error}") from error
+
+    async def _retain(self, gathered: Gathered, live: Json) -> None:
+        """Whatever keeps the template out, or the operator from writing it, must not cost claims."""
+        retained = drift.retained(manifests.retention_fields(gathered.streamapp), live)
+        if retained:
+            await statefulsets.keep_claims(self._client, live, retained)
 
     async def _restart(self, gathered: Gathered, step: RestartPod) -> None:
         live = next((pod for pod in gathered.live.pods if pod["metadata"]["uid"] == step.pod_uid), None)
@@ -346,7 +397,7 @@ class Applier:
         what = f"judgement of {key}"
         await self._check_agents(gathered, what)
         app = await self._client.get(STREAM_APPS, key.namespace, key.name)
-        if _desired(app) != _desired(before) or _asked_for(app) != _asked_for(before):
+        if desired_state.of_pods(app) != desired_state.of_pods(before):
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
         if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
             raise ConflictError(what, f"{app['spec']['replicas']} replicas are desired", _TRY_AGAIN)
@@ -381,28 +432,24 @@ class Applier:
             raise ConflictError(what, moved, _TRY_AGAIN)
 
     def _freshness(self, gathered: Gathered) -> Callable[[], None]:
-        """Return a check that the decision is young enough, by the monotonic clock, and no raise was received since."""
+        """Return a check that the decision is young enough, by the monotonic clock, and that it is still asked for.
+
+        The StreamApp can change after the last read of it, in a pause or a raise above all. No write to another object
+        can be fenced by its version, so a change that this process has not received by then does not stop the write.
+        Nor is a pod taken on a group that has changed since.
+        """
         limit = gathered.policy.timing.fact_age.total_seconds()
 
         def check() -> None:
-            if gathered.raises.is_received():
-                raise ConflictError(f"judgement of {gathered.key}", "more replicas are desired since", _TRY_AGAIN)
-            age = self._monotonic() - gathered.taken_at
-            if age >= limit:
-                raise ConflictError(
-                    f"judgement of {gathered.key}", f"it is {age:.1f} s old, allowed are {limit:g} s", _TRY_AGAIN
-                )
+            what, newest = f"judgement of {gathered.key}", gathered.raises.newest()
+            if newest is None or desired_state.of_pods(newest) != desired_state.of_pods(gathered.live.app):
+                raise ConflictError(what, "the StreamApp has changed since, or is gone", _TRY_AGAIN)
+            if changed := changed_since(gathered.snapshot.latest, gathered.application.memory.readings):
+                raise ConflictError(what, changed, _TRY_AGAIN)
+            if (age := self._monotonic() - gathered.taken_at) >= limit:
+                raise ConflictError(what, f"it is {age:.1f} s old, allowed are {limit:g} s", _TRY_AGAIN)
 
         return check
-
-
-async def _written_back(group: ApplicationGroup, raised: RaisedStandbys) -> str:
-    """Write the old value; give why the brokers did not take it."""
-    try:
-        await group.set_standbys(raised.before)
-    except KafkaStepError as error:
-        return str(error)
-    return ""
 
 
 def _tell_failure(what: str, ended: "asyncio.Future[None]") -> None:
@@ -422,45 +469,13 @@ def _claim(gathered: Gathered, ordinal: Ordinal) -> Json:
     return live
 
 
-def _growth_first(plan: Plan) -> tuple[Step, ...]:
-    """Put a raise in front: it must not wait for a broker that one of the other steps would ask."""
-    raises = tuple(step for step in plan if isinstance(step, GrantReplicas) and not step.is_removal)
-    return (*raises, *(step for step in plan if step not in raises))
-
-
-def _together(plan: Plan) -> Iterator[Plan]:
-    """Group the steps that are made with one call, or at the same time; all others are alone, in their order."""
-    independent = (Evict, RecordProcessId, RecordState)
-    numbered = enumerate(plan)
-    for _, steps in groupby(numbered, lambda one: type(one[1]) if isinstance(one[1], independent) else one[0]):
-        yield tuple(step for _, step in steps)
-
-
 def _still_desired(facts: ReplicaFacts, received: Callable[[], Json | None]) -> Callable[[], None]:
     def check() -> None:
         newest = received()
-        if newest is None or _desired(newest) != _desired(facts.resource):
+        if newest is None or desired_state.of_raises(newest) != desired_state.of_raises(facts.resource):
             raise ConflictError(f"raise of {facts.key}", "the StreamApp has changed since, or is gone", _TRY_AGAIN)
 
     return check
-
-
-def _desired(app: Json) -> tuple[object, ...]:
-    metadata = app["metadata"]
-    annotations = metadata.get("annotations", {})
-    return (
-        metadata["uid"],
-        metadata["generation"],
-        metadata.get("deletionTimestamp"),
-        annotations.get(HOLD),
-        annotations.get(OVERRIDE),
-    )
-
-
-def _asked_for(app: Json) -> tuple[object, ...]:
-    """The restarts that the user asks for, and whether all pods stop for a migration; no raise depends on them."""
-    annotations = app["metadata"].get("annotations", {})
-    return annotations.get(RESTART, ""), MIGRATION in annotations
 
 
 def _run(pod: Pod) -> tuple[object, ...]:

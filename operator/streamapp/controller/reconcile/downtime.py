@@ -4,13 +4,13 @@ Called by `reconciler` in each pass with what the record gets. It decides nothin
 sums of a month go on from the status, so that they survive a change of the leader.
 """
 
-import calendar
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 import structlog
 
+from streamapp.api.objective import budget_seconds
 from streamapp.api.v1alpha1.status import CauseStatus, DowntimeStatus
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.controller.metrics import Metrics
@@ -94,11 +94,11 @@ class DowntimeLedger:
                 metrics.long_downtimes.labels(*labels).inc()
         task_set = look.snapshot.task_set
         tasks = len(task_set.tasks) if isinstance(task_set, TaskSet) else None
-        account.month = with_outages(account.month, looked.outages, tasks, objective.budget)
+        account.month = with_outages(account.month, looked.outages, tasks, objective.availability)
 
 
 def with_outages(
-    month: DowntimeStatus | None, outages: Iterable[Outage], tasks: int | None, budget: float
+    month: DowntimeStatus | None, outages: Iterable[Outage], tasks: int | None, availability: str
 ) -> DowntimeStatus | None:
     """Add outages to the sums of their month; those of an older month than the one at hand are not told any more.
 
@@ -106,7 +106,7 @@ def with_outages(
         month: The sums so far.
         outages: New ones.
         tasks: How many tasks the application has; None if they are unknown.
-        budget: The share of all task-seconds that can be lost.
+        availability: Of the objective, a percentage.
     """
     for outage in sorted(outages, key=lambda one: one.ended):
         name = outage.ended.astimezone(UTC).strftime("%Y-%m")
@@ -114,7 +114,7 @@ def with_outages(
             month = _empty(name, outage)
         if name == month.month:
             month = _with(month, outage)
-            month = month.model_copy(update={"budget_used": _used(month, tasks, budget, outage.ended)})
+            month = month.model_copy(update={"budget_used": _used(month, tasks, availability)})
     return month
 
 
@@ -144,10 +144,9 @@ def _with(month: DowntimeStatus, outage: Outage) -> DowntimeStatus:
     return month.model_copy(update=changes)
 
 
-def _used(month: DowntimeStatus, tasks: int | None, budget: float, at: datetime) -> str | None:
+def _used(month: DowntimeStatus, tasks: int | None, availability: str) -> str | None:
     """The used part of the month's budget, as a percentage; None where the tasks are unknown."""
     if not tasks:
         return None
-    days = calendar.monthrange(at.year, at.month)[1]
-    used = month.at_most / (budget * tasks * timedelta(days=days))
+    used = month.at_most.total_seconds() / budget_seconds(availability, tasks, month.month)
     return f"{100 * used:.1f}%"

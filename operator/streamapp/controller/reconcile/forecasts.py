@@ -1,7 +1,8 @@
 """Predicts each change of the desired replicas when it begins, and compares the prediction with what was seen.
 
 Called by `reconciler` in each pass, before the record is written. Nothing depends on it: a prediction is made in a
-thread, a failing one is logged and left out, and a large application gets none.
+thread, a failing one is logged and left out, and a large application gets none. Nor does a streams group whose brokers
+assign in a way that is not modelled.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from streamapp.kube.client.kinds import Key
 from streamapp.simulator.forecast.basis import Given, Known, basis
 from streamapp.simulator.forecast.comparison import Finished, Forecast, Result, compared, superseded
 from streamapp.simulator.forecast.outcome import outcome
-from streamapp.simulator.forecast.running import running
+from streamapp.simulator.forecast.running import BrokerAssignorUnknownError, running
 
 log = structlog.get_logger()
 
@@ -194,7 +195,10 @@ def _made(settled: _Settled, opened_at: datetime, to: int, now: Callable[[], dat
         return None
     if len(table.rows) * max(to, statefulset.replicas) > MOST_SIZE:
         return None
-    app = running(table, statefulset.replicas, to, snapshot.app.uid)
+    try:
+        app = running(table, statefulset.replicas, to, snapshot.app.uid)
+    except BrokerAssignorUnknownError:
+        return None  # no number is better than one of another assignor
     rests_on = basis(app, table.speeds, settled.known, Given())
     found = outcome(app, to, rests_on.settings, rests_on.restore, rests_on.pauses, rests_on.gap)
     ordinals = app.ordinals()
@@ -225,7 +229,7 @@ def is_settled(snapshot: Snapshot, decision: Decision) -> bool:
     workload, record = snapshot.workload, decision.record
     replicas = 0 if workload.statefulset is None else workload.statefulset.replicas
     is_busy = isinstance(record, HoldRecord) and (record.hold is not None or record.step is not None)
-    if is_busy or not decision.convergence.is_converged or replicas != snapshot.app.desired.replicas:
+    if is_busy or not decision.convergence.is_settled or replicas != snapshot.app.desired.replicas:
         return False
     group = _group(snapshot)
     if group is None or decision.placement is None or len(workload.pods) != replicas:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from streamapp.api.objects import manifests
-from streamapp.api.status.translate import app_of, policy_of
+from streamapp.api.objects import drift, manifests
+from streamapp.api.status.translate import app_of, policy_of, raised_standbys_of
 from streamapp.api.v1alpha1.spec import Kafka
-from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
+from streamapp.api.validation.parse import InvalidStreamApp, Parsed, StreamApp, parse
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.poller import AgentPoller
 from streamapp.controller.agents.topology import contradiction
@@ -133,7 +133,7 @@ class Gatherer:
         self._node_drains: NodeDrains | None = None
         self._leadership = leadership
         self._agents = agents
-        self._agent_poller = None if agents is None else AgentPoller(agents, now)
+        self._agent_poller = None if agents is None else AgentPoller(agents, now, client)
         self._monotonic = monotonic
         self._autoscaler_lister = AutoscalerLister(client, monotonic)
         self._quota_lister = QuotaLister(client, monotonic)
@@ -173,9 +173,13 @@ class Gatherer:
         resource = self._applications.remember_resource(key, resource)
         other = manifests.other_installation(resource, self._installation, statefulset)
         if other:
+            if self._agents is not None:
+                self._agents.kept.forget(key)
             return OtherInstallation(other)
-        streamapp = parse(resource)
+        known = self._applications.find(key)
+        streamapp = parse(resource, None if known is None else known.parsed)
         application = self._applications.get(key, streamapp.metadata.uid)
+        application.parsed = Parsed(resource, streamapp)
         application.memory.record_desired(streamapp.replicas, read_at)
         application.memory.desired_unchanged_since = from_json.replicas_written_at(resource)
         facts = ReplicaFacts(
@@ -183,7 +187,7 @@ class Gatherer:
             resource=resource,
             streamapp=streamapp,
             application=application,
-            app=self._app(key, streamapp, application),
+            app=self._app(key, streamapp, application, has_statefulset=statefulset is not None),
             live_statefulset=None,
             statefulset=None,
             read_at=read_at,
@@ -197,6 +201,12 @@ class Gatherer:
         if not live and self._cache is not None:
             return self._cache.find(STREAM_APPS, *place), self._cache.find(STATEFUL_SETS, *place)
         return await asyncio.gather(self._client.find(STREAM_APPS, *place), self._client.find(STATEFUL_SETS, *place))
+
+    def is_overtaken(self, facts: ReplicaFacts) -> bool:
+        """Whether another version of the StatefulSet was seen than these facts have, by a watch or in an answer."""
+        seen = None if self._cache is None else self._cache.find(STATEFUL_SETS, facts.key.namespace, facts.key.name)
+        had = facts.live_statefulset or {"metadata": {}}
+        return seen is not None and seen["metadata"].get("resourceVersion") != had["metadata"].get("resourceVersion")
 
     def with_statefulset(self, facts: ReplicaFacts, live: Json | None) -> ReplicaFacts:
         """Return the facts with the StatefulSet as it was read, or as a write left it."""
@@ -233,9 +243,11 @@ class Gatherer:
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
         if facts.is_live:
             _remember_who_is_where(memory, streamapp, workload)
+            # By live reads alone: a watch can still show a record that was removed since.
+            memory.follow_record(None if workload.statefulset is None else workload.statefulset.record)
         snapshot = Snapshot(
             now=now,
-            app=self._app(key, streamapp, application),
+            app=self._app(key, streamapp, application, has_statefulset=workload.statefulset is not None),
             workload=workload,
             task_set=self._task_set(streamapp, memory, workload),
             agents=memory.agents if policy.agent else None,
@@ -250,6 +262,7 @@ class Gatherer:
             replica_writers=self._autoscaler_lister.replica_writers(key, live.app),
             raised=raised,
             eviction_turns=memory.eviction_turns,
+            lost_standbys=memory.lost_standbys(workload.statefulset, raised_standbys_of(streamapp.status)),
         )
         return Gathered(
             key=key,
@@ -269,7 +282,9 @@ class Gatherer:
         in_spec = streamapp.spec.topology if isinstance(streamapp, StreamApp) else ""
         return contradiction(in_spec, memory.reported_topology, workload) or memory.task_set
 
-    def _app(self, key: Key, streamapp: StreamApp | InvalidStreamApp, application: Application) -> App:
+    def _app(
+        self, key: Key, streamapp: StreamApp | InvalidStreamApp, application: Application, *, has_statefulset: bool
+    ) -> App:
         memory = application.memory
         conflicting = self._applications.conflicting(key, streamapp) if isinstance(streamapp, StreamApp) else ()
         app = app_of(
@@ -282,18 +297,19 @@ class Gatherer:
             app,
             unlisted_namespaces=self._applications.unlisted_namespaces(),
             in_group=self._applications.is_in_group(key),
-            fault=app.fault or self._unbound(key, streamapp),
+            fault=app.fault or self._barred(key, streamapp, has_statefulset=has_statefulset),
         )
         refusal = memory.rejection
         if refusal is None or refusal.generation != app.generation or self._now() >= refusal.until:
             return app
-        return replace(app, fault=app.fault or refusal.why)
+        return app if app.fault else replace(app, fault=refusal.why, is_rejected=True)
 
-    def _unbound(self, key: Key, streamapp: StreamApp | InvalidStreamApp) -> str | None:
-        """Why the namespace cannot use the application ID."""
+    def _barred(self, key: Key, streamapp: StreamApp | InvalidStreamApp, *, has_statefulset: bool) -> str | None:
+        """Why the namespace cannot use the application ID, or the StreamApp the names of its claims."""
         if not isinstance(streamapp, StreamApp):
             return None
-        return self._applications.bindings.fault(key.namespace, streamapp.spec.application_id) or None
+        unbound = self._applications.bindings.fault(key.namespace, streamapp.spec.application_id)
+        return unbound or self._applications.claims_fault(streamapp, has_statefulset=has_statefulset)
 
     async def _live(self, facts: ReplicaFacts, *, is_raised: bool) -> Live:
         """Read the rest of the objects; after a raise without agents and autoscalers, on which it has no effect yet."""
@@ -366,15 +382,8 @@ class Gatherer:
             application.client_properties = await read_client_properties(
                 self._client, streamapp.metadata.namespace, kafka, application.client_properties.secrets
             )
-        found = application.client_properties
-        return ClusterAccess(
-            bootstrap=kafka.bootstrap_servers,
-            properties=found.properties,
-            application_id=streamapp.spec.application_id,
-            topology=streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology,
-            namespace=streamapp.metadata.namespace,
-            fault=found.fault,
-        )
+        topology = streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology
+        return ClusterAccess.of(streamapp, application.client_properties, topology)
 
     def _are_properties_due(self, application: Application, kafka: Kafka) -> bool:
         """Whether to read its Secrets again at rest: no watch tells of them, since that takes the right to all."""
@@ -389,13 +398,15 @@ class Gatherer:
         spec = streamapp.spec if isinstance(streamapp, StreamApp) else None
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
         container = "" if spec is None else str(spec.application_container["name"])
-        pods = from_json.pods(live.pods, streamapp.metadata.name, uid, container)
+        memory = facts.application.memory
+        pods = from_json.pods(live.pods, streamapp.metadata.name, uid, container, memory.pods_by_version)
         volumes: tuple[Volume, ...] = ()
         if spec is not None and spec.state is not None:
             asked = {request.pod_uid for request in facts.app.restarts if request.new_volume}
             given_up = {pod.ordinal for pod in pods if pod.uid in asked}
             name, claim = streamapp.metadata.name, spec.state.claim_name
             volumes = from_json.volumes(live.claims, claim, name, spec.application_id, given_up)
+            volumes = memory.with_refused_expansions(volumes, spec.state.volume_bytes, self._now())
         budget, drains = from_json.budget(live.budget), self._node_drains
         return Workload(
             read_at=facts.read_at,
@@ -412,13 +423,23 @@ class Gatherer:
         if live is None:
             return None
         is_ours = manifests.is_ours(streamapp, self._installation, live)
+        deletes_kept_claims = bool(drift.retained(manifests.retention_fields(streamapp), live))
         if not isinstance(streamapp, StreamApp):
-            return from_json.statefulset(live, is_ours=is_ours, template_is_written=True)
+            return from_json.statefulset(
+                live,
+                is_ours=is_ours,
+                template_is_written=True,
+                is_half_made=statefulsets.is_half_made(live),
+                deletes_kept_claims=deletes_kept_claims,
+            )
         is_written = manifests.template_is_written(streamapp, self._installation, live)
         return from_json.statefulset(
             live,
             is_ours=is_ours,
             template_is_written=is_written and statefulsets.is_handed_over(live),
+            storage_class=manifests.other_storage_class(streamapp, live),
+            is_half_made=statefulsets.is_half_made(live),
+            deletes_kept_claims=deletes_kept_claims,
         )
 
     async def _with_drift(self, facts: ReplicaFacts) -> ReplicaFacts:
@@ -428,8 +449,10 @@ class Gatherer:
             return facts
         if not (statefulset.is_ours and statefulset.template_is_written):
             return facts
-        drift = await self._drift_check.find(streamapp, live, facts.application.memory)
-        return replace(facts, statefulset=replace(statefulset, drift=drift))
+        found = await self._drift_check.find(streamapp, live, facts.application.memory)
+        if found == statefulset.drift:
+            return facts
+        return replace(facts, statefulset=replace(statefulset, drift=found))
 
 
 def _claim_names(streamapp: StreamApp | InvalidStreamApp, pods: Sequence[Json]) -> frozenset[str]:
@@ -453,13 +476,15 @@ def _remember_who_is_where(memory: Memory, streamapp: StreamApp | InvalidStreamA
 
 
 def has_unplaced_members(memory: Memory) -> bool:
-    """Whether live reads may still tell in which container a member of the newest reading runs.
+    """Whether live reads may still tell in which container a member of the newest reading runs, or must confirm it.
 
     A pod may get its address after its members are in the group. What no read has placed for a while is of elsewhere.
     """
     latest = memory.readings[0] if memory.readings else None
     if latest is None or not isinstance(latest.group, GroupDescription):
         return False
+    if not all(one.is_confirmed for one in memory.observed):
+        return True
     unplaced, since = latest.group.member_ids - _placed(memory), memory.unplaced_since
     return any(latest.ended_at - since.get(member, latest.ended_at) < PLACED_WITHIN for member in unplaced)
 

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from streamapp.controller.apps.apps import Application, Applications
+from streamapp.controller.apps.long_plays import LongPlays
 from streamapp.controller.apps.memory import LastPass, Memory, Unreported
 from streamapp.controller.apps.restore_places import RestorePlaces
 from streamapp.controller.leader.leadership import NotLeadingError
@@ -33,9 +34,9 @@ from streamapp.controller.reconcile.gather import (
     ReplicaFacts,
     has_unplaced_members,
 )
-from streamapp.controller.reconcile.report import Reporter, events_of, gap_seen, log
+from streamapp.controller.reconcile.report import Reporter, events_of, gap_seen, log, note_running
 from streamapp.controller.record.recorder import PassRecorder
-from streamapp.core.actions.decision import Decision, Verdict
+from streamapp.core.actions.decision import Decision, Event, Step, Verdict
 from streamapp.core.actions.eviction_turns import eviction_turns_after
 from streamapp.core.decide import AT_REST, decide, decide_raise, made_raise
 from streamapp.core.doctor.subject import PassFailure
@@ -85,6 +86,7 @@ class Reconciler:
         self._recorder = recorder or PassRecorder.off()
         self.restores = RestorePlaces()
         """The budget of learners; by default without a limit."""
+        self._long_plays = LongPlays()
         self._raises_after: dict[Key, float] = {}
         """When the API server, which refused a raise, wants to be asked for it again; on the loop's clock."""
         self._left_to: dict[Key, str] = {}
@@ -100,7 +102,7 @@ class Reconciler:
         try:
             return await self._pass(key)
         except RaisePendingError:
-            log.info("pass ended for a raise", app=str(key))
+            log.info("pass ended early", app=str(key))
             return AT_ONCE
         except KubeError as error:
             self._remember(key, error)
@@ -150,6 +152,9 @@ class Reconciler:
         facts, raised = await self._raise(facts, on_step)
         try:
             gathered = await self._gather(facts, raised)
+            if await self._applier.fence_hold_record(facts, gathered.snapshot.lease, gathered.snapshot.now):
+                return AT_ONCE
+            await self._play(gathered)
         except KubeError as error:
             if raised is not None:
                 await self._reporter.report_raise(facts, raised, str(error))
@@ -157,8 +162,6 @@ class Reconciler:
         except RaisePendingError:
             _keep_raise(facts.application.memory, raised)
             raise
-        if await self._applier.fence_hold_record(facts, gathered.snapshot.lease, gathered.snapshot.now):
-            return AT_ONCE
         again = await self._rest(gathered, on_step)
         if again is not None:
             return again
@@ -166,6 +169,10 @@ class Reconciler:
             _keep_raise(facts.application.memory, facts.application.memory.raised)
             facts.application.memory.raised = raised
         return await self._pass(key, live=True)
+
+    async def _play(self, gathered: Gathered) -> None:
+        if not await self._long_plays.are_over(gathered.snapshot, gathered.policy, gathered.raises):
+            raise RaisePendingError
 
     async def _leave_predecessor(self, key: Key) -> None:
         """Put back the group's setting of a StreamApp that was deleted and made anew under its name.
@@ -202,16 +209,12 @@ class Reconciler:
     async def raise_first(self, key: Key) -> float:
         """Make a raise by what the watches told, beside whatever runs; the next pass reports it, or tries it again.
 
-        It rests on two objects, as every raise does, and the write carries the version of the StatefulSet: where a
-        watch is behind, nothing is written. Gives for how many seconds the API server wants to be left alone, if it
-        refused the raise for that.
+        The write carries the version of the StatefulSet: where a watch is behind, nothing is written. Gives for how
+        many seconds the API server wants to be left alone, if it refused the raise for that.
         """
         application = self._applications.find(key)
-        if application is None or self._applications.is_replaced(key):
-            return 0.0  # of one that was made anew, the pass leaves the group of the former one first
-        is_told = application.memory.is_fenced and self._gatherer.can_be_told(key)
-        if not is_told or self._is_asked_to_wait(key):
-            return 0.0  # the queue waits
+        if application is None or self._is_for_the_pass(key, application):
+            return 0.0
         facts = await self._gatherer.read_replicas(key, live=False)
         if not isinstance(facts, ReplicaFacts) or facts.application is not application or facts.statefulset is None:
             return 0.0
@@ -222,6 +225,8 @@ class Reconciler:
             received = partial(self._applications.received, key)
             await self._applier.raise_replicas(facts, step, self._recorder.step_observer(key), received)
         except KubeError as error:
+            if isinstance(error, ConflictError) and self._gatherer.is_overtaken(facts):
+                return await self.raise_first(key)  # a write of our own was on its way, and its answer is there
             log.info("raise is left to the pass", app=str(key), error=str(error))
             application.memory.had_plan = True  # so that the pass begins with live reads
             return self._wait_before_raise(key, error)
@@ -230,9 +235,11 @@ class Reconciler:
         application.memory.raised = made_raise(step, facts.statefulset)
         return 0.0
 
-    def _is_asked_to_wait(self, key: Key) -> bool:
-        """Whether the API server has refused a raise, and the pass that makes it again did not have its time yet."""
-        return asyncio.get_running_loop().time() < self._raises_after.get(key, -math.inf) + OF_THE_PASS_SECONDS
+    def _is_for_the_pass(self, key: Key, application: Application) -> bool:
+        """Whether the pass makes a raise: it leaves a former group first, reads live, or waits as it was asked to."""
+        waits_until = self._raises_after.get(key, -math.inf) + OF_THE_PASS_SECONDS
+        is_told = application.memory.is_fenced and self._gatherer.can_be_told(key)
+        return self._applications.is_replaced(key) or not is_told or asyncio.get_running_loop().time() < waits_until
 
     def _wait_before_raise(self, key: Key, error: KubeError) -> float:
         """Note what the API server asks for; give the seconds, no more than a scale-up can wait."""
@@ -247,8 +254,7 @@ class Reconciler:
         If the write fails, the two objects are read again. Where a watch was behind, the raise is made on them at once.
         Else it is the first step of the plan once more: then the failure is reported with all that can be read.
         """
-        lease = self._gatherer.lease
-        step = decide_raise(facts.app, facts.statefulset, lease, self._now())
+        step = decide_raise(facts.app, facts.statefulset, self._gatherer.lease, self._now())
         memory = facts.application.memory
         made, memory.raised = memory.raised, None
         if (step is None or facts.statefulset is None) and facts.current == facts.app.desired.replicas:
@@ -292,21 +298,27 @@ class Reconciler:
         if not gathered.is_live and not self._is_all_done(gathered, decision):
             return None
         gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
+        note_running(gathered.application.memory, gathered.snapshot, gathered.policy.timing)
         gathered.application.memory.episode = decision.convergence.episode
         gathered.application.memory.had_plan = bool(decision.plan)
         gathered.application.memory.eviction_turns = eviction_turns_after(gathered.snapshot, decision.disruptions)
         self._set_pace(gathered, decision)
+        made: list[Step] = []
         try:
-            failure = await self._apply(gathered, decision, on_step)
+            failure = await self._apply(gathered, decision, on_step, made)
         except RaisePendingError:
             _keep(gathered, decision)
             raise
+        if failure is None and gathered.is_live:
+            _follow_record(gathered, decision)
+        true_events = decision.events if failure is None else decision.events_after(made)
         decision, gap = _with_unreported(gathered, decision)
         forecasts = self._reporter.forecasts.note(gathered, decision)
         look = _look(gathered, decision, gap, forecasts)
         self._recorder.record(gathered.key, look)
-        await self._reporter.report(gathered, decision, look, done=failure is None)
-        if failure is None or gathered.snapshot.raised is not None:
+        events = _events_to_send(gathered, decision, true_events, failure)
+        await self._reporter.report(gathered, decision, look, events, done=failure is None)
+        if events is not None:
             gathered.application.memory.unreported = Unreported()
         self._remember(key, failure)
         if failure is None:
@@ -322,7 +334,7 @@ class Reconciler:
         snapshot = self.restores.with_place(key, application, gathered.snapshot)
         decision = decide(snapshot, gathered.policy)
         self.restores.book(key, application, snapshot, decision.restores)
-        return replace(gathered, snapshot=snapshot), decision
+        return gathered if snapshot is gathered.snapshot else replace(gathered, snapshot=snapshot), decision
 
     def _is_all_done(self, gathered: Gathered, decision: Decision) -> bool:
         """Whether there is nothing to do but to report, by what the watches told."""
@@ -352,20 +364,29 @@ class Reconciler:
         application.memory.failure = failure
 
     async def _apply(
-        self, gathered: Gathered, decision: Decision, on_step: StepObserver
+        self, gathered: Gathered, decision: Decision, on_step: StepObserver, made: list[Step]
     ) -> KubeError | KafkaStepError | None:
-        """Make the plan; give what kept it from being finished."""
+        """Make the plan; give what kept it from being finished. Adds the steps that were made to `made`."""
+
+        def observe(step: Step, is_done: bool) -> None:
+            on_step(step, is_done)
+            made.extend([step] if is_done else ())
+
+        refused: KafkaStepError | None = None
         try:
-            await self._applier.apply(gathered, decision.plan, on_step)
+            try:
+                await self._applier.apply(gathered, decision.plan, observe)
+            except KafkaStepError as error:
+                refused = error  # by brokers, and perhaps for good: Service and budget do not depend on them
             if gathered.is_live and _owns_objects(gathered, decision):
-                await self._applier.ensure_owned_objects(gathered, decision)
+                await self._applier.ensure_owned_objects(gathered, decision, tuple(made))
         except InvalidError as error:
             memory, now = gathered.application.memory, gathered.snapshot.now
             memory.record_rejection(gathered.snapshot.app.generation, str(error), now)
             return error
-        except (KubeError, KafkaStepError) as error:
+        except KubeError as error:
             return error
-        return None
+        return refused
 
     def _scales(self, key: Key) -> bool:
         """Whether desired and current replicas differ, or are unknown, by what was last received and read."""
@@ -384,7 +405,7 @@ class Reconciler:
         if gathered.application.watch is None:
             return
         at_rest = decision.verdict in AT_REST
-        moves = decision.convergence.can_be_told and not decision.convergence.is_converged
+        moves = decision.convergence.can_be_told and not decision.convergence.is_settled
         decides = not at_rest or decision.needs_fresh_group or (moves and not decision.waits_for_news)
         gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves, decides=decides)
 
@@ -410,6 +431,13 @@ def _waits_for_secrets(application: Application) -> bool:
     return bool(application.client_properties.secrets) and not is_readable
 
 
+def _follow_record(gathered: Gathered, decision: Decision) -> None:
+    """Remember what must be put back as the pass left it on record; without a StatefulSet nothing can stand there."""
+    statefulset = gathered.snapshot.workload.statefulset
+    if statefulset is not None and statefulset.is_ours:
+        gathered.application.memory.follow_written_record(decision.record)
+
+
 def _keep_raise(memory: Memory, raised: Raise | None) -> None:
     """Keep the Events of a raise for the next report."""
     if raised is not None:
@@ -432,6 +460,27 @@ def _with_unreported(gathered: Gathered, decision: Decision) -> tuple[Decision, 
     if decision.closed_step is not None or kept.closed_step is None:
         return replace(decision, events=events), gap_seen(gathered, decision)
     return replace(decision, events=events, closed_step=kept.closed_step), kept.gap
+
+
+def _events_to_send(
+    gathered: Gathered,
+    decision: Decision,
+    true_events: tuple[Event, ...],
+    failure: KubeError | KafkaStepError | None,
+) -> tuple[Event, ...] | None:
+    """The Events of a pass, and those that were kept before.
+
+    What brokers refuse they can refuse for good, so their refusal keeps no Event back. None after a failure of the API
+    server: what is true is kept for the next report.
+    """
+    if failure is None or gathered.snapshot.raised is not None:
+        return decision.events
+    memory = gathered.application.memory
+    events = tuple(dict.fromkeys((*memory.unreported.events, *true_events)))
+    if isinstance(failure, KafkaStepError):
+        return events
+    memory.unreported = replace(memory.unreported, events=events)
+    return None
 
 
 def _look(

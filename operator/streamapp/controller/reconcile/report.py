@@ -3,7 +3,7 @@
 Called by `reconciler` at the end of every reconcile. Events and log lines report changes only.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,14 +19,17 @@ from streamapp.controller.metrics import CANCELLED, REMOVED, Metrics
 from streamapp.controller.reconcile.downtime import DowntimeLedger
 from streamapp.controller.reconcile.forecasts import Forecasts
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
-from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
+from streamapp.core.actions.decision import Answer, Condition, Decision, Event, Verdict
+from streamapp.core.evidence.agent_views import fresh
+from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.hold_record import Hold, HoldRecord
-from streamapp.core.facts.snapshot import Raise
+from streamapp.core.facts.policy import Timing
+from streamapp.core.facts.snapshot import Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.gates.candidates import RemovalKind
 from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
-from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
+from streamapp.core.status.gaps import Gap, GapUnknown, seen_by_agents, worst_gap
 from streamapp.flightrecord.changes import Look
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.kinds import Key
@@ -64,23 +67,38 @@ class Reporter:
         """Since when the hold record of each application cannot be read."""
         self._shown: dict[Key, Memory] = {}
         """Whose age of the group is shown."""
+        self._answers: dict[Key, dict[str, Answer]] = {}
+        """The answer of each condition, by its type, as last measured: three series each, which seldom change."""
         self._succeeded_at: dict[Key, datetime] = {}
         """When each application was last reconciled without an error; before that, when it was first tried."""
         self.forecasts = Forecasts(metrics, now)
         """Predictions of changes, and what became of them."""
         self.downtime = DowntimeLedger(metrics)
 
-    async def report(self, gathered: Gathered, decision: Decision, look: Look, *, done: bool) -> None:
+    async def report(
+        self,
+        gathered: Gathered,
+        decision: Decision,
+        look: Look,
+        news: Collection[Event] | None,
+        *,
+        done: bool,
+    ) -> None:
         """Report a decision, and the pass that made it as the record keeps it.
 
-        Events are sent only if every step of the plan succeeded (`done`), or the replicas were raised before it.
+        Args:
+            gathered: What the decision rests on.
+            decision: The decision.
+            look: The pass.
+            news: The Events to send; None: none is sent now, nor a warning.
+            done: Whether every step of the plan succeeded.
         """
         self._measure(gathered, decision)
         self._measure_ends(gathered, decision, look.gap)
         changed = self._log(gathered, decision)
         await self._write_status(gathered, decision, look.gap, self.downtime.note(gathered.key, look))
-        if done or gathered.snapshot.raised is not None:
-            await self._publish(gathered, decision, changed=changed)
+        if news is not None:
+            await self._publish(gathered, decision, news, changed=changed)
         if done:
             self.expect_success(gathered.key)
             self._succeeded_at[gathered.key] = succeeded_at = self._now()
@@ -121,7 +139,7 @@ class Reporter:
 
     def forget(self, key: Key) -> None:
         """Drop the state of a deleted application."""
-        for remembered in (self._logged, self._holds, self._unreadable, self._shown, self._succeeded_at):
+        for remembered in (self._logged, self._holds, self._unreadable, self._shown, self._succeeded_at, self._answers):
             remembered.pop(key, None)
         self.forecasts.forget(key)
         self.downtime.forget(key)
@@ -159,9 +177,9 @@ class Reporter:
             await status.write(self._client, gathered.live.app, new)
             memory.status_written_at = now
 
-    async def _publish(self, gathered: Gathered, decision: Decision, *, changed: bool) -> None:
+    async def _publish(self, gathered: Gathered, decision: Decision, news: Collection[Event], *, changed: bool) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        to_publish = list(decision.events)
+        to_publish = list(news)
         if changed and decision.verdict in {Verdict.STALLED, Verdict.PAUSED}:
             to_publish.append(Event(decision.reason, decision.detail))
         to_publish += (warning for warning in decision.warnings if warning not in memory.active_warnings)
@@ -200,11 +218,19 @@ class Reporter:
             metrics.remaining_lag.remove_by_labels(dict(zip(("namespace", "name"), labels, strict=True)))
         else:
             metrics.remaining_lag.labels(*labels).set(decision.convergence.remaining_lag)
-        for condition in decision.conditions:
+        self._measure_conditions(gathered.key, decision.conditions)
+        self._measure_group(gathered)
+
+    def _measure_conditions(self, key: Key, conditions: Iterable[Condition]) -> None:
+        """Show each condition whose answer is another one than at the last pass."""
+        shown = self._answers.setdefault(key, {})
+        for condition in conditions:
+            if shown.get(condition.type) is condition.status:
+                continue
+            shown[condition.type] = condition.status
             for answer in Answer:
                 is_so = condition.status is answer
-                metrics.condition.labels(*labels, condition.type, answer.value).set(is_so)
-        self._measure_group(gathered)
+                self._metrics.condition.labels(key.namespace, key.name, condition.type, answer.value).set(is_so)
 
     def _held_since(self, key: Key, decision: Decision, now: datetime) -> datetime | None:
         """Since when the operator holds a scale-down; what a user holds waits for that user, and alarms nobody."""
@@ -263,6 +289,16 @@ def events_of(raised: Raise) -> tuple[Event, ...]:
     growing = Event(Reason.Growing, f"{raised.from_replicas} to {raised.to_replicas}")
     ended = raised.cancelled_hold
     return (growing,) if ended is None else (growing, Event(Reason.HoldCancelled, f"hold {ended}"))
+
+
+def note_running(memory: Memory, snapshot: Snapshot, timing: Timing) -> None:
+    """Remember which pods run which tasks of a group of the streams protocol, by the agents that this pass heard."""
+    group = None if snapshot.latest is None else snapshot.latest.group
+    is_streams = isinstance(group, GroupDescription) and group.streams is not None
+    reports = fresh(snapshot, timing) if is_streams else {}
+    if reports and isinstance(snapshot.task_set, TaskSet):
+        is_complete = all(pod.ordinal in reports for pod in snapshot.workload.pods if pod.is_running)
+        memory.record_running(seen_by_agents(reports, snapshot.task_set.ids, is_complete=is_complete))
 
 
 def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:

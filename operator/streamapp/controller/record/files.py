@@ -1,18 +1,19 @@
-"""The flight record on a disk: gzip files of JSON lines, each visible only when it is whole.
+"""The flight record on a disk: plain lines of JSON while a file is written, and gzip files that are visible when whole.
 
-`<folder>/<UTC date>/<recorder>-<first number>.jsonl.gz`, written under a hidden name in the same folder that ends in
-`.open`, and renamed when it is closed. Every write ends with a flush, so that what a process left that was killed can
-be read up to its last one: `recover` makes a whole file of that. Everything here blocks and raises OSError; it belongs
-into a thread of its own.
+`<folder>/<UTC date>/<recorder>-<first number>.jsonl.gz`, and beside it one with `-samples` before the suffix. A file is
+written as plain text under a hidden name that ends in `.open`: what a process left that was killed has every line up to
+its last write. When a file is closed, it is compressed under another hidden name, synced and renamed; `recover` does
+that for what was left. Everything here blocks and raises OSError; it belongs into a thread of its own.
 """
 
 import contextlib
 import fcntl
+import gzip
 import itertools
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +21,13 @@ from typing import Final
 
 SUFFIX: Final = ".jsonl.gz"
 OPEN: Final = ".open"
+SAMPLES: Final = "-samples"
+"""Before the suffix of a file that has samples alone."""
+_DRAFT = ".draft"
+_PACKED = ".gz"
 _GZIP = 31
 """zlib's word for its window with a gzip header."""
-_PIECE = 16 * 1024
+_PIECE = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +51,16 @@ class CleanupResult:
 class OpenFile:
     """A file that is being written; held by a lock, so that no other process recovers it."""
 
-    def __init__(self, folder: Path, recorder: str, first: int, at: datetime) -> None:
+    def __init__(self, folder: Path, recorder: str, first: int, at: datetime, part: str = "") -> None:
         day = folder / at.astimezone(UTC).strftime("%Y-%m-%d")
         day.mkdir(parents=True, exist_ok=True)
-        self.path = day / f"{recorder}-{first:012d}{SUFFIX}"
+        self.path = day / f"{recorder}-{first:012d}{part}{SUFFIX}"
         self.hidden = hidden(self.path)
         # One that is there is this process's own, torn at its first write: what is in it comes once more.
         self.hidden.unlink(missing_ok=True)
         self._file = os.open(self.hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        self._compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
         self.size = 0
+        """Bytes of lines."""
         self.is_torn = False
         """A partial write could not be undone: nothing more must be written."""
         with contextlib.suppress(OSError):
@@ -64,55 +69,80 @@ class OpenFile:
 
     def write(self, text: bytes) -> None:
         """Append lines; if that fails, the file is unchanged, and the caller can try again."""
-        before, good = self._compressor.copy(), self.size
         try:
-            self._append(self._compressor.compress(text) + self._compressor.flush(zlib.Z_SYNC_FLUSH))
+            _write(self._file, text)
         except OSError:
-            self._take_back(before, good)
+            self._take_back()
             raise
+        self.size += len(text)
 
     def finish(self) -> None:
-        """Complete the file, sync it to the disk, and rename it; if that fails, the caller can try again."""
-        before, good = self._compressor.copy(), self.size
-        try:
-            self._append(self._compressor.flush(zlib.Z_FINISH))
-            os.fsync(self._file)
-            self.hidden.rename(self.path)
-        except OSError:
-            self._take_back(before, good)
-            raise
+        """Compress the file, sync it to the disk, and rename it; if that fails, the caller can try again."""
+        _compress(_pieces(self.hidden), self.path)
+        self.hidden.unlink(missing_ok=True)
         os.close(self._file)
-        with contextlib.suppress(OSError):
-            _sync(self.path.parent)
 
     def leave(self) -> None:
         """Let go of it as it is; the next process recovers it."""
         os.close(self._file)
 
-    def _append(self, packed: bytes) -> None:
-        remaining = memoryview(packed)
-        while remaining:
-            remaining = remaining[os.write(self._file, remaining) :]
-        self.size += len(packed)
-
-    def _take_back(self, before: "zlib._Compress", good: int) -> None:
+    def _take_back(self) -> None:
         """A full disk takes a part of what is written before it says so."""
-        self._compressor, self.size = before, good
         try:
-            os.ftruncate(self._file, good)
-            os.lseek(self._file, good, os.SEEK_SET)
+            os.ftruncate(self._file, self.size)
+            os.lseek(self._file, self.size, os.SEEK_SET)
         except OSError:
             self.is_torn = True
 
 
+def _write(descriptor: int, content: bytes) -> None:
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def _compress(pieces: Iterable[bytes], final: Path) -> None:
+    """Make a gzip file that is visible when it is whole and on the disk."""
+    draft, pack = final.with_name(f".{final.name}{_DRAFT}"), zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            for piece in pieces:
+                _write(descriptor, pack.compress(piece))
+            _write(descriptor, pack.flush(zlib.Z_FINISH))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        draft.rename(final)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    with contextlib.suppress(OSError):
+        _sync(final.parent)
+
+
 def hidden(path: Path) -> Path:
     """The name under which a file is written."""
-    return path.with_name(f".{path.name}{OPEN}")
+    return path.with_name(f".{path.name.removesuffix(_PACKED)}{OPEN}")
 
 
 def shown(path: Path) -> Path:
     """The name that a file gets, or got, when it is finished."""
-    return path.with_name(path.name.removeprefix(".").removesuffix(OPEN))
+    plain = path.name.removeprefix(".").removesuffix(OPEN)
+    # At first operators compressed a file while they wrote it.
+    return path.with_name(plain if plain.endswith(_PACKED) else f"{plain}{_PACKED}")
+
+
+def is_of_samples(path: Path) -> bool:
+    """Whether a file has samples alone, finished or not."""
+    return shown(path).name.endswith(f"{SAMPLES}{SUFFIX}")
 
 
 def finished(folder: Path) -> list[tuple[float, int, Path]]:
@@ -131,9 +161,11 @@ def finished(folder: Path) -> list[tuple[float, int, Path]]:
 def every_file(folder: Path) -> list[tuple[float, Path]]:
     """Every file there is, those that are being written too, oldest first: when it was last written, and its path."""
     files = [(at, path) for at, _, path in finished(folder)]
-    for path in folder.glob(f"*/.*{SUFFIX}{OPEN}"):
-        with contextlib.suppress(FileNotFoundError):
-            files.append((path.stat().st_mtime, path))
+    whole = {path for _, path in files}
+    for path in _left(folder):
+        if shown(path) not in whole:  # else it is removed in this moment
+            with contextlib.suppress(FileNotFoundError):
+                files.append((path.stat().st_mtime, path))
     return sorted(files)
 
 
@@ -156,33 +188,23 @@ def recover(folder: Path) -> int:
     A file that its process still holds is left alone. What was written after the last flush is lost, and what was
     torn; a file without a single whole line is removed.
     """
-    return sum(1 for path in sorted(folder.glob(f"*/.*{SUFFIX}{OPEN}")) if _recover(path))
+    return sum(1 for path in _left(folder) if _recover(path))
+
+
+def _left(folder: Path) -> list[Path]:
+    """Files that are being written, or were."""
+    return sorted(folder.glob(f"*/.*{OPEN}"))
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:
     """Give every line of a file that is there in full, finished or not, each with its newline."""
-    unpack, rest = zlib.decompressobj(_GZIP), b""
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            before = unpack.copy()
-            try:
-                text, is_torn = unpack.decompress(piece), False
-            except zlib.error:
-                text, is_torn = _up_to_the_fault(before, piece), True
-            *lines, rest = (rest + text).split(b"\n")
-            yield from (line + b"\n" for line in lines)
-            if is_torn or unpack.eof:
-                return
-
-
-def _up_to_the_fault(unpack: "zlib._Decompress", piece: bytes) -> bytes:
-    text = b""
-    for number in range(len(piece)):
-        try:
-            text += unpack.decompress(piece[number : number + 1])
-        except zlib.error:
-            break
-    return text
+    is_packed = path.name.removesuffix(OPEN).endswith(_PACKED)
+    # What cannot be unpacked was torn when it was written.
+    torn = contextlib.suppress(EOFError, zlib.error, gzip.BadGzipFile)
+    with gzip.open(path) if is_packed else path.open("rb") as file, torn:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line
 
 
 def _recover(path: Path) -> bool:
@@ -192,9 +214,10 @@ def _recover(path: Path) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
-        final = shown(path)
-        if not final.exists():
-            _rewrite(path, final)
+        final, lines = shown(path), sound_lines(path)
+        first = None if final.exists() else next(lines, None)
+        if first is not None:
+            _compress(itertools.chain([first], lines), final)
         path.unlink(missing_ok=True)
         return True
     finally:
@@ -204,23 +227,6 @@ def _recover(path: Path) -> bool:
 def sound_lines(path: Path) -> Iterator[bytes]:
     """Give what a recovery keeps of a file that is not finished: its whole lines, up to the first that is no JSON."""
     return itertools.takewhile(_is_json, whole_lines(path))
-
-
-def _rewrite(path: Path, final: Path) -> None:
-    copy, count = path.with_name(f"{path.name}.recovered"), 0
-    pack = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
-    with copy.open("wb") as file:
-        for line in sound_lines(path):
-            file.write(pack.compress(line))
-            count += 1
-        file.write(pack.flush(zlib.Z_FINISH))
-        file.flush()
-        os.fsync(file.fileno())
-    if count:
-        copy.rename(final)
-        _sync(final.parent)
-    else:
-        copy.unlink()
 
 
 def _is_json(line: bytes) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Lines that wait; an application of 5,000 tasks, all behind, makes as much in a minute."""
+"""Lines that wait."""
 
 
 class QueuedLine(NamedTuple):
@@ -21,6 +21,8 @@ class QueuedLine(NamedTuple):
     text: bytes
     key: bytes = b""
     """What it is about, as `namespace/name`."""
+    is_of_samples: bool = False
+    """Files have these apart from all others."""
 
 
 class RecordQueue:
@@ -63,6 +65,16 @@ class RecordQueue:
                 self.dropped_in_all += 1
             if self._is_much():
                 self._changed.notify()
+
+    def drop_all(self) -> None:
+        """Drop what waits, where nothing can be done with it."""
+        with self._changed:
+            if self._entries:
+                self._last_dropped = self._entries[-1].seq
+                self._dropped += len(self._entries)
+                self.dropped_in_all += len(self._entries)
+            self._entries.clear()
+            self._bytes = 0
 
     def close(self) -> None:
         """Wake the waiting writer: no more lines will come."""

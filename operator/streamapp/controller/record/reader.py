@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from streamapp.api.http.messages import NO_RECORD
-from streamapp.controller.record.files import every_file, whole_lines
+from streamapp.controller.record.files import every_file, is_of_samples, whole_lines
 from streamapp.kube.client.kinds import Key
 
 MOST_LINES = 1_000
@@ -30,7 +30,8 @@ _MARKS = tuple(f'"kind":"{kind}"'.encode() for kind in _NOTABLE)
 _AT_ONCE = 500
 """Lines between two pauses, in which the event loop can run."""
 _CHANGES = ("verdict", "reason", "desired", "granted", "actual", "ready", "holdId", "target", "converged")
-"""A decision line is returned only if one of these changed: during a hold every pass writes a line."""
+"""A decision line is returned only if one of these changed, or an estimate begins or ends: during a hold every pass
+writes a line."""
 
 Line = dict[str, Any]
 Files = list[tuple[float, Path]]
@@ -141,6 +142,8 @@ def notable(files: Files, key: Key, since: datetime) -> tuple[list[Line], bool]:
     for at, path in reversed(files):
         if at < since.timestamp():
             break
+        if is_of_samples(path):
+            continue
         if len(history) >= MOST_LINES or time.monotonic() - began > LONGEST_SECONDS:
             is_whole = False
             break
@@ -176,7 +179,7 @@ def _changes(lines: list[Line]) -> Iterator[Line]:
     before: object = None
     for line in lines:
         if line["kind"] == "decision":
-            decided = tuple(line.get(name) for name in _CHANGES)
+            decided = (*(line.get(name) for name in _CHANGES), line.get("etaSeconds") is None)
             if decided == before:
                 continue
             before = decided

@@ -16,7 +16,7 @@ from streamapp.controller.record.queue import QueuedLine, RecordQueue
 from streamapp.core.actions.decision import Step
 from streamapp.flightrecord.changes import FlightLog, Look
 from streamapp.flightrecord.lines import ExecutedStep
-from streamapp.flightrecord.schema import Mark, Record, RecorderLine, to_line
+from streamapp.flightrecord.schema import Mark, Record, RecorderLine, SamplesLine, to_line
 from streamapp.kube.client.kinds import Key
 
 log = structlog.get_logger()
@@ -140,7 +140,8 @@ class PassRecorder:
         about = str(key).encode()
         for line in lines:
             seq = self._number()
-            entries.append(QueuedLine(seq, to_line(line.model_copy(update={"seq": seq})), about))
+            text = to_line(line.model_copy(update={"seq": seq}))
+            entries.append(QueuedLine(seq, text, about, isinstance(line, SamplesLine)))
         self._put(entries)
 
     def _put(self, entries: list[QueuedLine]) -> None:

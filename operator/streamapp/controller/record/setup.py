@@ -5,7 +5,7 @@ Called by `process`, which also closes them.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from streamapp.controller.leader.leadership import ALONE, Leadership
+from streamapp.controller.leader.leadership import ALONE, Alone, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record.file_writer import RecordFiles, RecordWriter
 from streamapp.controller.record.files import RecordLimits
@@ -22,16 +22,16 @@ from streamapp.controller.record.recorder import PassRecorder, RecorderIdentity
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
 from streamapp.controller.settings import Settings
 from streamapp.flightrecord.schema import Mark
-from streamapp.kafka.connection.errors import KafkaAccessError
-from streamapp.kafka.connection.settings import read_settings
-from streamapp.kafka.producer import Producer
+from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
+from streamapp.kafka.connection.errors import InvalidSettingsError, ProducerEndedError, cause
+from streamapp.kafka.connection.settings import KafkaSettings, read_settings
+from streamapp.kafka.producer.producer import Producer
 
 log = structlog.get_logger()
 
 PATIENCE_SECONDS = 5.0
 """For the last lines, when the process ends; a disk that hangs does not keep it longer."""
-_MEND = "fix STREAMAPP_RECORD_BOOTSTRAP or the properties, then start the operator again"
-_NO_PROPERTIES = "see that the Secret is there and has a key for each property, then start the operator again"
+_NO_PROPERTIES = "see that the Secret is there and has a key for each property; it is read again"
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Recording:
 
 def term_of(leadership: Leadership) -> Callable[[], int | None]:
     """What gives the number of a leader's term; None without a Lease."""
-    return lambda: None if leadership is ALONE else leadership.transitions
+    return lambda: None if isinstance(leadership, Alone) else leadership.transitions
 
 
 def recording(
@@ -81,27 +81,10 @@ def recording(
         queues.append(RecordQueue(dropped_marker))
         writer = RecordWriter(_place(settings, name), queues[-1], metrics, now)
     if settings.record_bootstrap:
-        producer = _producer(settings)
-        if producer is None:
-            metrics.record_errors.labels("topic").inc()
-            queues.append(_NoOutlet(dropped_marker, metrics))
-        else:
-            queues.append(RecordQueue(dropped_marker))
-            topic = TopicWriter(producer, queues[-1], metrics)
+        queues.append(RecordQueue(dropped_marker))
+        topic = TopicWriter(_producer(settings, metrics), queues[-1], metrics)
     recorder = PassRecorder(name, tuple(queues), now, term_of(leadership), metrics.record_errors.labels("pass").inc)
     return Recording(recorder, writer, topic)
-
-
-class _NoOutlet(RecordQueue):
-    """Stands for brokers that cannot be asked with what the settings say: each line is lost, and counted."""
-
-    def __init__(self, dropped_marker: Callable[[int, int], QueuedLine], metrics: Metrics) -> None:
-        super().__init__(dropped_marker)
-        self._lost = metrics.record_dropped.labels("topic")
-
-    def add(self, entries: Iterable[QueuedLine]) -> None:
-        """Keep nothing."""
-        self._lost.inc(sum(1 for _ in entries))
 
 
 def _place(settings: Settings, name: RecorderIdentity) -> RecordFiles:
@@ -114,18 +97,24 @@ def _place(settings: Settings, name: RecorderIdentity) -> RecordFiles:
     )
 
 
-def _producer(settings: Settings) -> Producer | None:
-    """None if the settings cannot be used: a missing record must not keep the operator from scaling."""
+def _producer(settings: Settings, metrics: Metrics) -> Producer:
+    def ended(error: ProducerEndedError) -> None:
+        metrics.record_producer_ends.inc()
+        log.warning("flight record's producer ended", error=str(error))
+
+    return Producer(lambda: _settings_of_topic(settings), settings.record_topic, ended)
+
+
+def _settings_of_topic(settings: Settings) -> KafkaSettings:
+    """Read them as they are now, so that a rotated Secret is used; InvalidSettingsError if they cannot be used."""
+    folder = settings.record_config_folder
     try:
-        properties = properties_in(settings.record_config_folder)
-        if settings.record_config_folder and not properties:
-            folder = settings.record_config_folder
-            log.warning("flight record without client properties", folder=folder, next=_NO_PROPERTIES)
-            return None  # without properties the lines would go out in the clear, to any listener
-        return Producer(read_settings(settings.record_bootstrap, properties), settings.record_topic)
-    except (KafkaAccessError, OSError, ValueError) as error:
-        log.warning("flight record not sent to its topic", topic=settings.record_topic, error=str(error), next=_MEND)
-        return None
+        properties = properties_in(folder)
+    except OSError as error:
+        raise InvalidSettingsError(f"client properties in {folder}", cause(error), _NO_PROPERTIES) from error
+    if folder and not properties:  # without properties the lines would go out in the clear, to any listener
+        raise InvalidSettingsError(f"client properties in {folder}", "there are none", _NO_PROPERTIES)
+    return read_settings(settings.record_bootstrap, properties, AllowedBrokers(settings.allowed_brokers))
 
 
 def _made_up(instance: str) -> str:

@@ -6,7 +6,7 @@ can arrive twice; readers recognise it by its recorder and sequence number.
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,24 +15,27 @@ import structlog
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record.backoff import pause_seconds
 from streamapp.controller.record.queue import QueuedLine, RecordQueue
-from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeError
-from streamapp.kafka.producer import Message
+from streamapp.kafka.connection.errors import InvalidSettingsError, KafkaAccessError, RecordsTooLargeError
+from streamapp.kafka.producer.frames import Message
+from streamapp.kafka.secret_properties import SecretContent, client_properties
 
 log = structlog.get_logger()
 
 PIECE = 500_000
 """Bytes of lines in one request: half of a broker's default limit. A topic can have a lower limit."""
 EVERY_SECONDS = 1.0
-DEADLINE_SECONDS = 5.0
 
 
 class Outlet(Protocol):
     """Where lines are sent."""
 
-    async def send(self, messages: list[Message], deadline_seconds: float) -> None:
-        """Write all of these; KafkaAccessError if some can be missing."""
+    async def send(self, messages: Sequence[Message]) -> Sequence[KafkaAccessError | None]:
+        """Write these, within a bound of its own.
 
-    def close(self) -> None:
+        Gives for each None if it is written, or why it is not, or maybe not; KafkaAccessError where that is not known.
+        """
+
+    async def close(self) -> None:
         """Drop every connection."""
 
 
@@ -47,6 +50,7 @@ class TopicWriter:
         self._most_bytes = PIECE
         self._failures = 0
         self._dropped_counted = 0
+        self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -55,32 +59,33 @@ class TopicWriter:
 
     async def close(self, patience_seconds: float) -> None:
         """Send what is left for so long at most, after the queue was closed."""
+        self._closing.set()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            try:
-                async with asyncio.timeout(patience_seconds):
-                    await self._send()
-            except TimeoutError:
+            # What is on its way is waited for: sent anew it would be there twice.
+            await asyncio.wait([self._task], timeout=patience_seconds)
+            if not self._task.done():
                 log.warning("flight record not sent", why=f"no answer within {patience_seconds:g} s")
-        lost = len(self._pending) + len(self._queue.take(0))
-        self._metrics.record_dropped.labels("topic").inc(lost)
-        self._outlet.close()
+                self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._queue.drop_all()
+        self._count_dropped()
+        self._metrics.record_dropped.labels("topic").inc(len(self._pending))
+        await self._outlet.close()
 
     async def _run(self) -> None:
-        while True:
+        while not self._closing.is_set():
             is_sent = await self._send()
-            await asyncio.sleep(EVERY_SECONDS if is_sent else pause_seconds(self._failures))
+            try:
+                async with asyncio.timeout(EVERY_SECONDS if is_sent else pause_seconds(self._failures)):
+                    await self._closing.wait()
+            except TimeoutError:
+                continue
+        await self._send()
 
     async def _send(self) -> bool:
         """Send all there is, piece by piece; False where it has to be tried again."""
-        if not self._pending:
-            self._pending.extend(self._queue.take(0))
-            dropped = self._queue.dropped_in_all
-            self._metrics.record_dropped.labels("topic").inc(dropped - self._dropped_counted)
-            self._dropped_counted = dropped
         try:
-            while self._pending:
+            while self._has_pending():
                 await self._send_some()
         except Exception as error:  # noqa: BLE001 (only this task sends lines)
             self._failed(error)
@@ -88,18 +93,32 @@ class TopicWriter:
         self._failures = 0
         return True
 
+    def _has_pending(self) -> bool:
+        if not self._pending:
+            self._pending.extend(self._queue.take(0))
+            self._count_dropped()
+        return bool(self._pending)
+
+    def _count_dropped(self) -> None:
+        dropped = self._queue.dropped_in_all
+        self._metrics.record_dropped.labels("topic").inc(dropped - self._dropped_counted)
+        self._dropped_counted = dropped
+
     async def _send_some(self) -> None:
         piece = self._piece()
-        try:
-            await self._outlet.send([Message(one.key, one.text.rstrip(b"\n")) for one in piece], DEADLINE_SECONDS)
-        except RecordsTooLargeError as error:
-            self._make_smaller(piece, error)
-            return
+        errors = await self._outlet.send([Message(one.key, one.text.rstrip(b"\n")) for one in piece])
+        failures = [(one, error) for one, error in zip(piece, errors, strict=True) if error is not None]
         for _ in piece:
             self._pending.popleft()
-        self._metrics.record_lines.labels("topic").inc(len(piece))
+        self._pending.extendleft(one for one, _ in reversed(failures))
+        self._metrics.record_lines.labels("topic").inc(len(piece) - len(failures))
+        for _, error in failures:
+            if not isinstance(error, RecordsTooLargeError):
+                raise error
+        if failures:
+            self._make_smaller([one for one, _ in failures], failures[0][1])
 
-    def _make_smaller(self, piece: list[QueuedLine], error: RecordsTooLargeError) -> None:
+    def _make_smaller(self, piece: list[QueuedLine], error: KafkaAccessError) -> None:
         """Take less at a time; a single line that is too large is lost, lest all others wait behind it for ever."""
         if len(piece) > 1:
             self._most_bytes = sum(_size(one) for one in piece) // 2
@@ -115,6 +134,10 @@ class TopicWriter:
 
     def _failed(self, error: Exception) -> None:
         self._failures += 1
+        if isinstance(error, InvalidSettingsError):
+            # Only a person can change that, and is alerted by lines that are dropped.
+            self._queue.drop_all()
+            self._count_dropped()
         self._metrics.record_errors.labels("topic").inc()
         if self._failures == 1:
             trace = None if isinstance(error, KafkaAccessError) else error
@@ -136,8 +159,11 @@ def _size(entry: QueuedLine) -> int:
 
 
 def properties_in(folder: str) -> Mapping[str, str]:
-    """Read client properties, one file each, as a mounted Secret has them; OSError where they cannot be read."""
+    """Read client properties, one file each, as a mounted Secret has them.
+
+    OSError where they cannot be read; InvalidSettingsError for a property that is no text.
+    """
     if not folder:
         return {}
     files = (path for path in Path(folder).iterdir() if not path.name.startswith(".") and path.is_file())
-    return {path.name: path.read_text().strip() for path in files}
+    return client_properties([SecretContent(folder, {path.name: path.read_bytes() for path in files})], {})

@@ -230,7 +230,7 @@ def _course(line: Recorded) -> str:
 def _downtime(line: Recorded) -> str:
     """As `phrases.downtime_text`."""
     if line.worst_gap_seconds is None:
-        return "not seen"
+        return "unknown"
     worst, error = line.worst_gap_seconds, line.gap_error_seconds
     return f"{_span(worst - error)} to {_span(worst)}" if error else f"{_span(worst)}"
 

@@ -23,10 +23,18 @@ def forecast_entries(lines: Sequence[Recorded]) -> Iterator[HistoryEntry]:
 
 def _entry(line: Recorded, seen: str, *, is_warning: bool) -> HistoryEntry:
     course = f"{line.from_replicas} to {line.to_replicas}"
-    parts = [part for part in (seen, f"predicted {_range(line)} and {counted(line.moves or 0, 'move')}") if part]
+    parts = [part for part in (seen, f"predicted {_range(line)} and {_moves(line)}") if part]
     return HistoryEntry(
         at=line.ts, what="Forecast", message=f"{course}: {', '.join(parts)}", by="operator", is_warning=is_warning
     )
+
+
+def _moves(line: Recorded) -> str:
+    """How many; where brokers assign, in all ways that they can."""
+    fewest, most = line.fewest_moves, line.most_moves
+    if fewest is None or most is None or fewest == most:
+        return counted(line.moves or 0, "move")
+    return f"{fewest:,} to {most:,} moves"
 
 
 def _range(line: Recorded) -> str:
@@ -40,7 +48,8 @@ def _seen(line: Recorded) -> str:
         return "another change came first"
     wrong = line.wrong_moves or 0
     tasks = "all tasks as predicted" if wrong == 0 else f"{counted(wrong, 'task')} not where predicted"
-    return f"took {_span(line.seen_seconds or 0.0)}, {tasks}"
+    several = f" ({line.uncertain_tasks:,} on one of several pods)" if line.uncertain_tasks else ""
+    return f"took {_span(line.seen_seconds or 0.0)}, {tasks}{several}"
 
 
 def _span(seconds: float) -> str:

@@ -3,9 +3,8 @@
 The layout is the operator's task table. What neither it nor the resource says is assumed, and assumptions are named.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from streamapp.api.http.build import table_from
 from streamapp.api.http.messages import Tasks
@@ -14,18 +13,22 @@ from streamapp.cli.errors import CliError
 from streamapp.cli.model.amounts import Amount
 from streamapp.cli.model.app_view import AppView
 from streamapp.cli.model.floors import about_tasks, places_after, zones_of
+from streamapp.cli.model.predictions.of_brokers import about_brokers, other_standbys, require_brokers_known
 from streamapp.cli.model.scale_plan import ScalePlan, warnings
 from streamapp.core.assignors.group import Task
 from streamapp.core.facts.agent_reports import Rebalance
-from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.policy import LearnerSource
 from streamapp.core.status.task_table import TaskTable
 from streamapp.simulator.forecast.basis import Basis, Given, Known, basis
 from streamapp.simulator.forecast.change import LEARNER, STOCK
 from streamapp.simulator.forecast.outcome import Outcome, Step, outcome
-from streamapp.simulator.forecast.running import LayoutUnknownError, Running, running
-from streamapp.simulator.forecast.times import Spread
-from streamapp.simulator.sizes import even_sizes, nearest_even
+from streamapp.simulator.forecast.running import (
+    BrokerAssignorUnknownError,
+    LayoutUnknownError,
+    Running,
+    running,
+)
+from streamapp.simulator.sizes import even_sizes, even_sizes_of_brokers, nearest_even
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,7 @@ class Asked:
     amount: Amount
     given: Given
     compares: bool
-    """Whether the other assignor and other numbers of replicas are played, too."""
+    """Whether the other assignor, or other standbys of a streams group, and other numbers of replicas are played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,22 +64,18 @@ class Prediction:
 
 
 def predict(view: AppView, told: Tasks, asked: Asked) -> Prediction:
-    """Play the change; CliError if the layout is not known well enough, or nothing would remain."""
+    """Play the change; CliError if the layout or the assignor is not known well enough, or nothing would remain."""
     to = asked.amount.of(view.streamapp.replicas)
     current = _require_known(view, told, to)
     table = table_from(told)
+    require_brokers_known(view, table, asked.given)
     sizes = _sizes(table, current, to) if asked.compares else (to,)
-    try:
-        app = running(table, current, max(sizes), view.streamapp.metadata.uid)
-    except LayoutUnknownError as error:
-        step = f"`kubectl streamapp doctor {view.streamapp.metadata.name}` finds the cause"
-        raise CliError(f"StreamApp {view.name}", str(error), step) from error
+    app = _running(view, table, current, max(sizes))
     rests_on = basis(app, table.speeds, _known(view), asked.given)
+    settings = rests_on.settings
     chosen, *others = (_outcome(app, size, rests_on) for size in sizes)
     if asked.compares:
-        other = LEARNER if rests_on.settings.assignor == STOCK else STOCK
-        swapped = replace(rests_on, settings=replace(rests_on.settings, assignor=other))
-        others.insert(0, _outcome(app, to, swapped))
+        others[:0] = [_outcome(app, to, other) for other in _other_ways(app, table, view, asked, rests_on)]
     plan = ScalePlan(view=view, asked=asked.words, amount=asked.amount)
     return Prediction(
         name=view.name,
@@ -85,11 +84,35 @@ def predict(view: AppView, told: Tasks, asked: Asked) -> Prediction:
         stateful=len(app.world.ends),
         chosen=chosen,
         others=tuple(others),
-        even=nearest_even(even_sizes(app.world.tasks, rests_on.settings.standbys), to),
+        even=nearest_even(
+            _even(app.world.tasks, settings.standbys, settings.threads if settings.brokers else None), to
+        ),
         basis=rests_on,
         zones=zones_of(view),
-        doubts=(*_holds(view, chosen, current), *_floors(view, app, chosen, rests_on), *warnings(plan)),
+        doubts=(*_holds(view, app, chosen), *_floors(view, app, chosen, rests_on), *warnings(plan)),
     )
+
+
+def _running(view: AppView, table: TaskTable, current: int, to: int) -> Running:
+    what, name = f"StreamApp {view.name}", view.streamapp.metadata.name
+    try:
+        return running(table, current, to, view.streamapp.metadata.uid)
+    except LayoutUnknownError as error:
+        raise CliError(what, str(error), f"`kubectl streamapp doctor {name}` finds the cause") from error
+    except BrokerAssignorUnknownError as error:
+        why = f"nothing can be predicted of what its brokers assign: {error}"
+        raise CliError(what, why, "docs/streams-protocol.md has the brokers that are modelled") from error
+
+
+def _other_ways(app: Running, table: TaskTable, view: AppView, asked: Asked, rests_on: Basis) -> list[Basis]:
+    """The other assignor; for a group of the streams protocol the other standbys that it can have."""
+    if rests_on.settings.brokers is None:
+        other = LEARNER if rests_on.settings.assignor == STOCK else STOCK
+        return [replace(rests_on, settings=replace(rests_on.settings, assignor=other))]
+    return [
+        basis(app, table.speeds, _known(view), replace(asked.given, standbys=count))
+        for count in other_standbys(rests_on.settings.standbys, app.current)
+    ]
 
 
 def _outcome(app: Running, to: int, rests_on: Basis) -> Outcome:
@@ -106,16 +129,22 @@ def _require_known(view: AppView, told: Tasks, to: int) -> int:
     return current
 
 
+def _even(tasks: Iterable[Task], standbys: int, threads: int | None) -> tuple[int, ...]:
+    """The even sizes; `threads` of a pod where brokers assign, by thread."""
+    return even_sizes(tasks, standbys) if threads is None else even_sizes_of_brokers(tasks, standbys, threads)
+
+
 def _sizes(table: TaskTable, current: int, to: int) -> tuple[int, ...]:
     """The number that was asked for, its neighbours, and the nearest even numbers."""
-    near = nearest_even(even_sizes(Task(row.task, row.is_stateful) for row in table.rows), to)
+    threads = None if table.streams is None else max((row.threads for row in table.processes), default=1)
+    near = nearest_even(_even((Task(row.task, row.is_stateful) for row in table.rows), 0, threads), to)
     found = {to - 1, to + 1, *(size for size in near if size is not None)} - {to, current}
     return (to, *sorted(size for size in found if size >= 1))
 
 
 def _known(view: AppView) -> Known:
     app, source = view.streamapp, view.status.learner_source
-    known = Known(is_on_demand=source is LearnerSource.ON_DEMAND)
+    known = Known(is_on_demand=not view.is_of_streams_protocol and source is LearnerSource.ON_DEMAND)
     if not isinstance(app, StreamApp):
         return known
     return replace(
@@ -126,9 +155,11 @@ def _known(view: AppView) -> Known:
     )
 
 
-def _holds(view: AppView, chosen: Outcome, current: int) -> tuple[str, ...]:
+def _holds(view: AppView, app: Running, chosen: Outcome) -> tuple[str, ...]:
     """What would hold a scale-down, as far as the play shows it."""
-    if chosen.to >= current:
+    if app.streams is not None:
+        return tuple(about_brokers(view, chosen, is_growing=chosen.to > app.current))
+    if chosen.to >= app.current:
         return ()
     if view.status.learner_source is LearnerSource.NONE:
         return ("The operator holds this scale-down: the application makes no copies (LearnersAvailable).",)
@@ -143,68 +174,6 @@ def _floors(view: AppView, app: Running, chosen: Outcome, rests_on: Basis) -> tu
         return ()
     places = places_after(app, chosen, is_drained=rests_on.settings.assignor == LEARNER)
     return tuple(about_tasks(view, places))
-
-
-def document_of(prediction: Prediction) -> dict[str, Any]:
-    """The prediction for programs."""
-    below, above = prediction.even
-    every = (prediction.chosen, *prediction.others)
-    return {
-        "name": prediction.name,
-        "from": prediction.current,
-        "to": prediction.to,
-        "statefulTasks": prediction.stateful,
-        "outcomes": [_outcome_document(one, is_chosen=one is prediction.chosen) for one in every],
-        "rounds": [_step_document(one) for one in prediction.chosen.steps],
-        "zones": {str(ordinal): zone for ordinal, zone in prediction.zones.items()},
-        "evenReplicas": {name: size for name, size in (("below", below), ("above", above)) if size is not None},
-        "learned": list(prediction.basis.learned),
-        "assumed": list(prediction.basis.assumed),
-        "warnings": list(prediction.doubts),
-    }
-
-
-def _outcome_document(one: Outcome, *, is_chosen: bool) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "assignor": one.assignor,
-        "chosen": is_chosen,
-        "to": one.to,
-        "moves": len(one.moves),
-        "needlessMoves": one.needless,
-        "moved": [{"task": str(move.task), "from": move.source, "to": move.target} for move in one.moves],
-        "learners": one.learners,
-        "rebalances": len(one.steps),
-        "copiedRecords": round(one.copied),
-        "worstShare": one.worst,
-        "cold": one.cold,
-        "converges": one.is_over,
-    }
-    if one.copied_bytes is not None:
-        document["copiedBytes"] = round(one.copied_bytes)
-    for name, spread in (("seconds", one.seconds), ("gapSeconds", one.gap)):
-        if spread is not None:
-            document[name] = _spread_document(spread)
-    return document
-
-
-def _spread_document(spread: Spread) -> dict[str, float]:
-    return {"p10": round(spread.p10, 1), "p50": round(spread.p50, 1), "p90": round(spread.p90, 1)}
-
-
-def _step_document(one: Step) -> dict[str, Any]:
-    return {
-        "seconds": round(one.seconds, 1),
-        "cause": one.cause.value,
-        "waiting": one.waiting,
-        "pods": [
-            {"ordinal": ordinal, "active": _names(one.active[ordinal]), "copies": _names(one.copies[ordinal])}
-            for ordinal in sorted(one.active)
-        ],
-    }
-
-
-def _names(tasks: frozenset[TaskId]) -> list[str]:
-    return [str(task) for task in sorted(tasks)]
 
 
 def shares(step: Step) -> Mapping[int, int]:

@@ -1,0 +1,1 @@
+"""Fetches the report that the pipeline's job left on its volume."""
