@@ -18,19 +18,19 @@ from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze.ingest import WRITERS, bronze
 from streamapp.analytics.errors import AnalyticsError
-from streamapp.analytics.gold import convergence, daily, downtime
+from streamapp.analytics.gold import convergence, daily, downtime, raises
 from streamapp.analytics.handovers import Handovers, handovers
 from streamapp.analytics.incremental import Limits, differing, known_before, limits_in, reached
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.silver import catch_up, lag, outages, states, steps
 from streamapp.analytics.silver.episodes import Facts, episodes
-from streamapp.analytics.tables.bronze_schemas import LINE, QUARANTINE, TABLES
+from streamapp.analytics.tables.bronze_schemas import LINE, QUARANTINE, SAMPLE, TABLES
 from streamapp.analytics.tables.derived_schemas import GOLD, KEY, SILVER
 from streamapp.analytics.tables.store import Days, Store, Version, merged, new_run, stale_days
 
-DEFINITIONS: Final = 6
+DEFINITIONS: Final = 8
 """Rises with each change of what a column means or how it is computed: all of silver and gold is then built again."""
-SAMPLES: Final = TABLES["sample"]
+SAMPLES: Final = TABLES[SAMPLE]
 MOST_AT_HAND: Final = 8
 """Days whose copies, some hundred bytes each, are held in every task's memory."""
 DAILY: Final = ("s_seen", "s_learner_sample")
@@ -204,8 +204,10 @@ def _figures(base: _Draft) -> dict[str, Callable[[], DataFrame]]:
         "g_hold_blame": lambda: convergence.hold_blame(read("s_hold_interval")),
         "g_skew_daily": lambda: daily.skew_daily(read("s_assignment_interval")),
         "g_autoscaler_daily": lambda: daily.autoscaler_daily(
-            read("s_scale_episode"), read("s_decision_interval"), read("s_seen")
+            read("s_scale_episode"), read("s_decision_interval"), read("s_autoscaler_interval"), read("s_seen")
         ),
+        "g_raise": lambda: raises.raises(read("s_scale_episode"), read("s_changelog_sample"), read("s_seen")),
+        "g_volume_daily": lambda: daily.volume_daily(read("s_pod_interval")),
         "g_churn_daily": lambda: daily.churn_daily(
             read("s_rebalance"), read("s_pod_interval"), read("s_assignment_interval"), read("s_seen")
         ),
@@ -290,6 +292,10 @@ class _Silver:
                 "s_autoscaler_interval": (state("b_autoscaler", "s_autoscaler_interval", ("name", "aims_at")), later),
                 "s_layout_interval": (state("b_group", "s_layout_interval"), later),
                 "s_pod_interval": (state("b_pod", "s_pod_interval", ("ordinal",)), later),
+                "s_changelog_sample": (
+                    lambda: self._lines("b_changelogs", later).select(*SILVER["s_changelog_sample"].names, "dt"),
+                    later,
+                ),
             }
         )
 

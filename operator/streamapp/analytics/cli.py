@@ -22,6 +22,7 @@ from rich.table import Table
 from streamapp.analytics.bronze.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
 from streamapp.analytics.bronze.kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
 from streamapp.analytics.build import Build, Built, gold, require_bronze, silver
+from streamapp.analytics.cli_what_if import what_if_command
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.expire import Keep, Removed, remove_old
 from streamapp.analytics.insight.destination import Destination
@@ -30,12 +31,13 @@ from streamapp.analytics.progress import Bars, Lines, Stages
 from streamapp.analytics.report import page
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.spark.cluster import check_workers
-from streamapp.analytics.spark.options import FOLDER, OUTPUT, Command, engine_options, pairs
+from streamapp.analytics.spark.options import FOLDER, OUTPUT, ROOT, Command, engine_options, pairs
 from streamapp.analytics.spark.session import Engine, close_session, cores_of, of_spark, open_session
 from streamapp.analytics.synthetic.fleet import Fleet
 from streamapp.analytics.synthetic.generate import write_record
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE
 from streamapp.analytics.tables.readers import FORMATS
+from streamapp.api.report_link import fragment, moment
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -211,9 +213,6 @@ def _keep(command: Command) -> Command:
     return kept
 
 
-ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the tables.")
-
-
 @dataclass(frozen=True, slots=True)
 class _Input:
     """Where the record comes from, seen to be there before Spark takes its seconds to start."""
@@ -316,15 +315,68 @@ def _limits(command: Command) -> Command:
     return days(apps(command))
 
 
+@dataclass(frozen=True, slots=True)
+class _Incident:
+    """What a link to the page shows; empty for nothing in particular."""
+
+    app: str
+    since: str
+    until: str
+
+    def link(self, made: page.Report) -> str:
+        """What follows the address of the page.
+
+        Raises:
+            AnalyticsError: the page has no part about the application.
+        """
+        found = next((app for app in made.paged if app.title == self.app), None)
+        if found is None:
+            raise AnalyticsError(
+                self.app, "no such application has a page", "see the table of the page for their names"
+            )
+        times = (moment(words, found.last) if words else None for words in (self.since, self.until))
+        return fragment(self.app, *times)
+
+
+def _incident(command: Command) -> Command:
+    """The options that say what a link shows; the command is given one `_Incident`."""
+
+    @functools.wraps(command)
+    def taken(app: str, since: str, until: str, **others: Any) -> Any:
+        if (since or until) and not app:
+            raise click.UsageError("--since and --until need --app.")
+        for words in (since, until):
+            try:
+                moment(words or "00:00", datetime.now(UTC))
+            except ValueError as error:
+                raise click.UsageError(f"{words!r} is no time: write 02:00 or 2026-11-21T02:00, in UTC.") from error
+        return command(incident=_Incident(app, since, until), **others)
+
+    options: Iterable[Callable[[Any], Any]] = (
+        click.option("--until", default="", metavar="TIME", help="End of that link's time (UTC)."),
+        click.option("--since", default="", metavar="TIME", help="Begin of that link's time (UTC): 02:00, or a date."),
+        click.option("--app", default="", metavar="NAMESPACE/NAME", help="Print the link to this application, too."),
+    )
+    return cast("Command", functools.reduce(lambda done, option: option(done), options, taken))
+
+
 @analytics.command(short_help="Write the page from gold and silver.")
 @ROOT
 @click.option("--out", type=OUTPUT, default=Path("report.html"), show_default=True, help="The page to write.")
 @click.option("--json", "as_json", type=OUTPUT, help="Write the figures there too, unrounded.")
 @click.option("--markdown", "as_markdown", type=OUTPUT, help="Write a summary there too, for a pull request or a chat.")
 @_limits
-def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None, days: int, apps: int) -> None:
-    """Write what the tables say as one page that needs no network and no Spark."""
-    _written(root, days, apps, out, as_json, as_markdown)
+@_incident
+def report(
+    root: Path, out: Path, as_json: Path | None, as_markdown: Path | None, days: int, apps: int, incident: _Incident
+) -> None:
+    """Write what the tables say as one page that needs no network and no Spark.
+
+    With --app it also prints the link to that application's part, and to a time of it with --since and --until.
+    """
+    made = _written(root, days, apps, out, as_json, as_markdown)
+    if incident.app:
+        click.echo(f"{out.absolute().as_uri()}{incident.link(made)}")
 
 
 def _written(
@@ -366,6 +418,9 @@ def advise(root: Path, days: int, app: str, is_json: bool) -> None:
     for title, pieces in chosen.items():
         for one in pieces:
             click.echo(f"{title}: {one.text}")
+
+
+analytics.add_command(what_if_command)
 
 
 @analytics.command(short_help="Print how other programs read the tables.")

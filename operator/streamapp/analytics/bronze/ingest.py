@@ -19,20 +19,22 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamapp.analytics.bronze.parsing import BAD, SAMPLE
+from streamapp.analytics.bronze.parsing import BAD
 from streamapp.analytics.bronze.quality import CONTRACT, NEWER
 from streamapp.analytics.bronze.salvage import is_whole, salvage
 from streamapp.analytics.bronze.staging import Staging, order
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.spark.session import first_line
-from streamapp.analytics.tables.bronze_schemas import QUARANTINE, SCHEMAS, TABLES
-from streamapp.analytics.tables.store import Spans, Store, Version, merged, new_run
+from streamapp.analytics.tables.bronze_schemas import FIRST, QUARANTINE, SAMPLE, SCHEMAS, TABLES
+from streamapp.analytics.tables.store import Days, Spans, Store, Version, merged, new_run
 
 SUFFIX: Final = ".jsonl.gz"
 HIDDEN: Final = (".", "_")
@@ -42,10 +44,14 @@ MOST_BAD: Final = 0.01
 MERGE_AT: Final = 24
 """Runs of a day from which on they are written together with what is new."""
 WRITERS: Final = 4
-PIECE: Final = 8 << 20
+PIECE: Final = 4 << 20
 """Bytes of packed record that are sorted together: some hundred megabytes of rows."""
 _ROWS: Final = (1 << 33) - 1
 """Spark's numbers of rows have the partition's above these bits."""
+COPY: Final = ("task", "ordinal", "process_id", "role", "ts")
+"""What tells rows of one line of samples apart."""
+_Written = tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]
+"""A table, its runs by day, the rows by `run/day` of the new run, and how many are new."""
 _PATTERN: Final = r"([][{}*?\\])"
 """Characters of a path that Spark would take for a pattern."""
 
@@ -271,24 +277,26 @@ class Ingest:
     def _tables(
         self, staging: Staging, before: Version, run: str, suspects: set[str], found: "_Told"
     ) -> tuple[Version, int]:
-        """Write the tables of the kinds that are there, a few at a time; also give how many rows are new."""
+        """Write the tables of the kinds that are there, a few at a time; also give how many lines are new."""
 
-        def one(kind: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+        def one(kind: str) -> _Written:
             table = TABLES[kind]
             if kind == SAMPLE and not (suspects or self._full(before, table)):
                 parts = [part for part in staging.samples() if part.name.removeprefix("dt=") >= before.kept_from]
-                return self._merged(self.store.adopt(parts, table, run), before, table, set())
+                told = self._merged(self.store.adopt(parts, table, run), before, table, set())
+                return self._in_lines(told, before, run)
             frame = staging.good(kind).where(F.col("dt") >= before.kept_from)
             if suspects:
                 frame = self._once(frame, before, table, suspects)
-            return self._append(frame, before, table, run)
+            told = self._append(frame, before, table, run)
+            return self._in_lines(told, before, run) if kind == SAMPLE else told
 
-        def quarantine() -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+        def quarantine() -> _Written:
             frame = staging.bad().withColumn("dt", F.lit(f"{self.now:%Y-%m-%d}"))
             name, days, rows, _ = self._append(frame, before, QUARANTINE, run)
             return name, days, rows, 0
 
-        jobs: list[Callable[[], tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]]]
+        jobs: list[Callable[[], _Written]]
         jobs = [partial(one, kind) for kind in TABLES if kind in found.kinds]
         jobs += [quarantine] if found.bad else []
         kept, after = 0, before
@@ -304,17 +312,28 @@ class Ingest:
         """Without lines that are there already or come twice; only of recorders that can have such."""
         suspect = F.col("recorder").isin(*suspects)
         there = self.store.read(self.spark, before, table).where(suspect).select("recorder", "seq")
-        single = frame.where(suspect).dropDuplicates(["recorder", "seq"]).join(there, ["recorder", "seq"], "left_anti")
+        row = ["recorder", "seq", *(COPY if table == TABLES[SAMPLE] else ())]
+        single = frame.where(suspect).dropDuplicates(row).join(there, ["recorder", "seq"], "left_anti")
         return frame.where(~suspect).unionByName(single)
+
+    def _in_lines(self, told: _Written, before: Version, run: str) -> _Written:
+        """The same of samples, of which several rows can be one line: how many of the lines are new."""
+        table, days, rows, _ = told
+        fresh = {day: (run,) for day, runs in days.items() if run in runs}
+        moved = {day: before.tables[table][day] for day in self._full(before, table) & {*fresh}}
+        return table, days, rows, self._count_lines(table, fresh) - self._count_lines(table, moved)
+
+    def _count_lines(self, table: str, days: Days) -> int:
+        others = {*self.store.schemas[table].names} - {FIRST}
+        first = self.store.arrow(Version(tables={table: days}), table, but=others)[FIRST]
+        return pc.sum(pc.fill_null(first.cast(pa.bool_()), True).cast(pa.int64())).as_py() or 0
 
     @staticmethod
     def _full(before: Version, table: str) -> set[str]:
         """Days of so many runs that they are to be written together."""
         return {day for day, runs in before.tables.get(table, {}).items() if len(runs) >= MERGE_AT}
 
-    def _append(
-        self, frame: DataFrame, before: Version, table: str, run: str
-    ) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+    def _append(self, frame: DataFrame, before: Version, table: str, run: str) -> _Written:
         """Write; give the table, its days, the rows of the new run, and how many of them are new."""
         full = self._full(before, table)
         if full:
@@ -325,7 +344,7 @@ class Ingest:
     @staticmethod
     def _merged(
         written: tuple[dict[str, tuple[str, ...]], dict[str, int]], before: Version, table: str, full: set[str]
-    ) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+    ) -> _Written:
         """What was written beside what was there, but for the days that it has in it."""
         days, rows = written
         live = before.tables.get(table, {})

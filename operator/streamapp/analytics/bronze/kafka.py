@@ -34,7 +34,7 @@ PEM: Final = {
 SUMMED: Final = ("rows", "kept", "bad", "doubled", "too_old")
 """Counts of a portion that add up."""
 DEADLINES: Final = {"default.api.timeout.ms": "60000", "request.timeout.ms": "20000"}
-PORTION: Final = 5_000_000
+PORTION: Final = 1_000_000
 """Records that are taken in and committed at once."""
 
 

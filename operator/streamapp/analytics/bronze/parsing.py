@@ -1,7 +1,7 @@
 """Lines of the record as columns, with the rule that a bad one breaks.
 
-Called by the ingest. Nearly all lines are samples: each is read as one first, with few columns and few rules, and only
-what is none is read once more, with all of them. Pure.
+Called by the ingest. Nearly all that is in the record are samples: each line is read as one first, with few columns and
+few rules, and only what is none is read once more, with all of them. Pure.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,10 +14,21 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, MapType, StringType, StructField, StructType, TimestampType
 
-from streamapp.analytics.bronze.quality import CORRUPT, rule
-from streamapp.analytics.tables.bronze_schemas import EXTRA, LINE, OWN, camel, columns, in_line
+from streamapp.analytics.bronze.quality import CORRUPT, rule, rule_of_samples
+from streamapp.analytics.tables.bronze_schemas import (
+    EXTRA,
+    FIELDS,
+    FIRST,
+    LINE,
+    OWN,
+    SAMPLE,
+    SAMPLES,
+    camel,
+    columns,
+    in_line,
+)
+from streamapp.flightrecord.schema import SampledCopies
 
-SAMPLE: Final = "sample"
 BAD: Final = "bad"
 REST: Final = "rest"
 """What is to be read once more."""
@@ -36,23 +47,46 @@ _OPTIONS: Final = {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers
 def as_samples(lines: DataFrame, now: datetime) -> DataFrame:
     """Lines (`value`, `file`, `line`) with the columns of a sample's table, and `part`: `sample`, `bad`, or `rest`.
 
-    `dt` is the day of the former, so that they lie as the table's own files do. The columns of the latter
-    two say nothing; their line, its place and the rule that a bad sample breaks stand in `extra`: see `LEFT`.
+    A good line of samples is a row for each copy. `dt` is the day of good samples, so that they lie as the table's own
+    files do. The columns of all others say nothing; their line, its place and the rule that a bad sample breaks stand
+    in `extra`: see `LEFT`.
     """
     names = _own(SAMPLE)
-    judged = _read(lines, names)
-    mine = F.coalesce(F.col("kind") == SAMPLE, F.lit(False))
-    judged = judged.withColumn("rule", F.when(mine, rule(F.lit(now), (SAMPLE,))))
-    part = F.when(~mine, REST).when(F.col("rule").isNotNull(), BAD).otherwise(SAMPLE)
+    judged = _read(lines, [*names, "copies"])
+    one, many = F.col("kind") == SAMPLE, F.col("kind") == SAMPLES
+    found = F.when(one, rule(F.lit(now), (SAMPLE,))).when(many, rule_of_samples(F.lit(now)))
+    part = F.when(~F.coalesce(one | many, F.lit(False)), REST).when(F.col("rule").isNotNull(), BAD).otherwise(SAMPLE)
     left = F.create_map(*[column for name in LEFT for column in (F.lit(name), F.col(name).cast("string"))])
     good = F.col("part") == SAMPLE
-    more = F.when(~_is_plain(names) & _has_more((SAMPLE,)), _extra((SAMPLE,)))
-    return judged.withColumn("part", part).select(
-        *[name for name in names if name != "kind"],
-        F.when(good, more).otherwise(left).alias(EXTRA),
-        "part",
-        F.when(good, F.to_date("ts")).alias("dt"),
+    more = F.when(one & ~_is_plain(names) & _has_more((SAMPLE,)), _extra((SAMPLE,)))
+    more = more.when(many & _has_more((SAMPLES,)), _extra((SAMPLES,)))
+    told = judged.withColumn("rule", found).withColumn("part", part)
+    return _each_copy(
+        told.select(
+            *[name for name in names if name != "kind"],
+            F.when(good & many, F.col("copies")).alias("copies"),
+            F.when(good, more).otherwise(left).alias(EXTRA),
+            "part",
+        )
     )
+
+
+def _each_copy(lines: DataFrame) -> DataFrame:
+    """A row for each of the `copies` of a line, and one for a line without; with `FIRST`, and with the day as `dt`."""
+    alike = lines.select("*", F.posexplode_outer("copies").alias("group", "alike"))
+    each = alike.select("*", F.posexplode_outer("alike.tasks").alias("nth", "one"))
+    many = F.col("one").isNotNull()
+    own = {name: F.col(f"alike.{name}") for name in ("process_id", "ordinal", "role", "state", "source")}
+    own |= {"interval_seconds": F.col("alike.interval_seconds"), "ts": F.col("alike.at"), "task": F.col("one")}
+    for name, every in (("offset", "alike.offsets"), ("end_offset", "alike.end_offsets")):
+        own[name] = F.get(every, F.col("nth"))
+    names = [name for name in lines.columns if name not in {"copies", "part"}]
+    chosen = each.select(
+        *[F.when(many, own[name]).otherwise(F.col(name)).alias(name) if name in own else name for name in names],
+        F.when(many, (F.col("group") == 0) & (F.col("nth") == 0)).alias(FIRST),
+        "part",
+    )
+    return chosen.withColumn("dt", F.when(F.col("part") == SAMPLE, F.to_date("ts")))
 
 
 def left(samples: DataFrame) -> DataFrame:
@@ -83,7 +117,7 @@ def staged_schema() -> StructType:
 
 def _read(lines: DataFrame, names: Collection[str]) -> DataFrame:
     """Lines with these columns beside their own, and `CORRUPT` where the JSON or a type of it is broken."""
-    known = columns()
+    known = columns() | {field.name: field.dataType for field in FIELDS[SAMPLES]}
     shape = [StructField(camel(name), in_line(known[name])) for name in names]
     told = F.from_json("value", StructType([*shape, StructField(CORRUPT, StringType())]), _OPTIONS)
     fields = [F.col(f"told.{camel(name)}").cast(known[name]).alias(name) for name in names]
@@ -91,7 +125,7 @@ def _read(lines: DataFrame, names: Collection[str]) -> DataFrame:
 
 
 def _own(kind: str) -> list[str]:
-    return [field.name for field in (*LINE, *OWN[kind])] + ["kind"]
+    return [field.name for field in (*LINE, *FIELDS[kind])] + ["kind"]
 
 
 def _by_kind(kinds: Collection[str], value: dict[str, Column]) -> Column:
@@ -133,10 +167,17 @@ def _has_more(kinds: Collection[str]) -> Column:
     only have more of these. So nothing is missed, and what is counted in excess is looked at closely in vain.
     """
     filled = {kind: reduce(add, [F.col(name).isNotNull().cast("int") for name in _own(kind)]) for kind in kinds}
+    if SAMPLES in kinds:  # else each of their lines would be looked at closely
+        filled[SAMPLES] = filled[SAMPLES] + F.aggregate("copies", F.lit(0), lambda sum_, one: sum_ + _filled(one))
     value = F.col("value")
     named = F.octet_length(value) - F.octet_length(F.replace(value, F.lit('":'), F.lit("")))
     gaps = reduce(lambda one, other: one | other, [value.contains(f'"{gap}') for gap in GAPS])
     return (named != 2 * _by_kind(kinds, filled)) | gaps
+
+
+def _filled(copies: Column) -> Column:
+    """How many fields some copies have."""
+    return reduce(add, [copies[name].isNotNull().cast("int") for name in SampledCopies.model_fields])
 
 
 def _extra(kinds: Collection[str]) -> Column:

@@ -4,7 +4,7 @@ They follow the contract field by field; what they cannot know is left to silver
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import reduce
 from hashlib import sha256
@@ -14,8 +14,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType
 
-from streamapp.analytics.tables.bronze_schemas import LINE, MODELS, OWN, VERSIONS, own_fields
-from streamapp.flightrecord.schema import Line, schema
+from streamapp.analytics.tables.bronze_schemas import LINE, MODELS, OWN, SAMPLES, VERSIONS, own_fields
+from streamapp.flightrecord.contract import Line
+from streamapp.flightrecord.schema import SampledCopies, schema
 
 CORRUPT: Final = "_corrupt"
 """Holds the line where its JSON could not be read, or a field has another type."""
@@ -45,6 +46,9 @@ WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     if (words := _words(field.annotation))
 }
 """Words that a field can hold, by kind and field."""
+_OF_COPIES: Final = SampledCopies.model_fields
+_LISTS: Final = ("offsets", "end_offsets")
+_TASKS: Final = "^[0-9]+_[0-9]+( [0-9]+_[0-9]+)*$"
 
 
 def _any(conditions: list[Column]) -> Column:
@@ -80,12 +84,8 @@ def rule(now: Column, kinds: Sequence[str]) -> Column:
         now: the time of the run.
         kinds: of all lines in question; if it is but one, they are known to be of it.
     """
-    required = {kind: [F.col(name).isNull() for name in (*_OF_ALL, *names)] for kind, names in REQUIRED.items()}
-    broken = F.col(CORRUPT).isNotNull()
-    future = F.col("ts") > now + F.expr(f"INTERVAL {FUTURE_SECONDS} SECONDS")
-    found = F.when(broken & F.col("kind").isNull(), "unparsable")
-    # Before the types: those of another version may be others.
-    found = found.when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), NEWER).when(broken, "wrongType")
+    required = {kind: [F.col(name).isNull() for name in (*_OF_ALL, *REQUIRED[kind])] for kind in OWN}
+    found = _unreadable()
     if len(kinds) > 1:
         found = found.when(~F.coalesce(F.col("kind").isin(*kinds), F.lit(False)), "unknownKind")
     found = found.when(_by_kind(required, kinds), "missingField").when(_by_kind(_other_words(), kinds), "unknownWord")
@@ -96,4 +96,45 @@ def rule(now: Column, kinds: Sequence[str]) -> Column:
     found = found.when(_by_kind({kind: _negative(kind) for kind in kinds}, kinds), "negativeNumber")
     if "sample" in kinds:
         found = found.when(sample & (F.col("end_offset") < F.col("offset")), "endBeforeOffset")
-    return found.when(future, "fromTheFuture")
+    return found.when(F.col("ts") > _future(now), "fromTheFuture")
+
+
+def _unreadable() -> Column:
+    broken = F.col(CORRUPT).isNotNull()
+    found = F.when(broken & F.col("kind").isNull(), "unparsable")
+    # Before the types: those of another version may be others.
+    return found.when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), NEWER).when(broken, "wrongType")
+
+
+def _future(now: Column) -> Column:
+    return now + F.expr(f"INTERVAL {FUTURE_SECONDS} SECONDS")
+
+
+def rule_of_samples(now: Column) -> Column:
+    """The same of a line that is known to be of `SAMPLES`: a bad copy makes the line bad, so that it counts whole."""
+    required = [name for name, field in _OF_COPIES.items() if field.is_required()]
+    words = {name: told for name, field in _OF_COPIES.items() if (told := _words(field.annotation))}
+
+    def any_of(*broken: Callable[[Column], Column]) -> Column:
+        return F.exists("copies", lambda copies: _any([F.coalesce(one(copies), F.lit(False)) for one in broken]))
+
+    def unequal(copies: Column) -> Column:
+        return _any([copies[name].isNotNull() & (F.size(copies[name]) != F.size(copies["tasks"])) for name in _LISTS])
+
+    def negative(copies: Column) -> Column:
+        numbers = [copies["ordinal"], copies["interval_seconds"], *(F.array_min(copies[name]) for name in _LISTS)]
+        return _any([F.coalesce(number < 0, F.lit(False)) for number in numbers])
+
+    def before(copies: Column) -> Column:
+        return F.exists(F.zip_with(copies["offsets"], copies["end_offsets"], lambda at, end: end < at), lambda one: one)
+
+    missing = [F.col(name).isNull() for name in (*_OF_ALL, *REQUIRED[SAMPLES])]
+    missing += [F.size("copies") == 0, any_of(*[lambda one, name=name: one[name].isNull() for name in required])]
+    other = [lambda one, name=name, told=told: ~one[name].isin(*told) for name, told in words.items()]
+    found = _unreadable().when(_any(missing) | any_of(lambda one: F.size(one["tasks"]) == 0), "missingField")
+    found = found.when(any_of(*other), "unknownWord").when(any_of(unequal), "unequalLists")
+    found = found.when(any_of(lambda one: ~F.array_join(one["tasks"], " ", "null").rlike(_TASKS)), "malformedTask")
+    found = found.when((F.col("seq") < 0) | (F.col("epoch") < 0) | any_of(negative), "negativeNumber")
+    found = found.when(any_of(before), "endBeforeOffset")
+    late = (F.col("ts") > _future(now)) | any_of(lambda one: one["at"] > _future(now))
+    return found.when(late, "fromTheFuture")

@@ -1,6 +1,6 @@
 """What an ingest has read and not yet taken in: every line once, as files beside the tables that no manifest names.
 
-Called by the ingest alone, which removes them whatever happens. Nearly all lines are samples: these are written as the
+Called by the ingest alone, which removes them whatever happens. Nearly all of it are samples: these are written as the
 files of their table already, so that the ingest takes them in by giving them another name.
 """
 
@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from streamapp.analytics.bronze.parsing import BAD, LEFT, REST, SAMPLE, as_any, as_samples, left, staged_schema
-from streamapp.analytics.tables.bronze_schemas import OWN, table_schema
+from streamapp.analytics.bronze.parsing import BAD, LEFT, REST, as_any, as_samples, left, staged_schema
+from streamapp.analytics.tables.bronze_schemas import FIRST, OWN, SAMPLE, table_schema
 
 _NUMBERS: Final = ("recorder", "seq", "dt", "part")
 
@@ -83,8 +83,9 @@ class Staging:
         return spans.agg(F.min("seq").alias("low"), F.max("seq").alias("high")).collect()
 
     def _numbered(self) -> DataFrame:
-        """All lines, with what says which they are."""
-        lines = self._first(SAMPLE, BAD).select(*_NUMBERS).unionByName(self._second().select(*_NUMBERS))
+        """All lines, with what says which they are: of a line with several rows the first."""
+        first = self._first(SAMPLE, BAD).where(F.coalesce(F.col(FIRST), F.lit(True)))
+        lines = first.select(*_NUMBERS).unionByName(self._second().select(*_NUMBERS))
         return lines.withColumn("bucket", F.bitmap_bucket_number("seq"))
 
     def _place(self, name: str) -> str:

@@ -73,6 +73,7 @@ def hold_blame(holds: DataFrame) -> DataFrame:
     return query(
         """
         SELECT cluster, namespace, app, uid, dt, reason, task, ordinal, sum(share_s) AS blame_s, sum(sole_s) AS sole_s,
+            sum(stuck_s) AS stuck_s,
             count_if(critical) AS critical_n, count(DISTINCT hold_id) AS holds
         FROM {holds} GROUP BY cluster, namespace, app, uid, dt, reason, task, ordinal
         """,

@@ -39,8 +39,12 @@ def skew_daily(assignments: DataFrame) -> DataFrame:
     )
 
 
-def autoscaler_daily(episodes: DataFrame, decisions: DataFrame, seen: DataFrame) -> DataFrame:
-    """`g_autoscaler_daily`: events, those that took back the one before within the hour, and replica hours."""
+def autoscaler_daily(episodes: DataFrame, decisions: DataFrame, autoscalers: DataFrame, seen: DataFrame) -> DataFrame:
+    """`g_autoscaler_daily`: events, those that took back the one before within the hour, and replica hours.
+
+    Also the seconds in which an autoscaler could not act, wanted fewer pods than its minimum, or more than its maximum:
+    null while no line tells that.
+    """
     return query(
         """
         WITH lined AS (
@@ -64,13 +68,46 @@ def autoscaler_daily(episodes: DataFrame, decisions: DataFrame, seen: DataFrame)
             FROM {decisions} GROUP BY cluster, namespace, app, uid, dt)
         SELECT cluster, namespace, app, uid, dt, coalesce(events, 0L) AS events, coalesce(reversals, 0L) AS reversals,
             coalesce(flap_pairs, 0L) AS flap_pairs, coalesce(wasted_events, 0L) AS wasted_events,
-            coalesce(wasted_slots, 0L) AS wasted_slots, replica_h, held_replica_h
+            coalesce(wasted_slots, 0L) AS wasted_slots, replica_h, held_replica_h,
+            cannot_act_s, below_min_s, above_max_s
         FROM {seen} LEFT JOIN counts USING (cluster, namespace, app, uid, dt)
         LEFT JOIN hours USING (cluster, namespace, app, uid, dt)
+        LEFT JOIN {limits} USING (cluster, namespace, app, uid, dt)
         """,
         episodes=episodes,
         decisions=decisions,
+        limits=_limits(autoscalers),
         seen=seen,
+    )
+
+
+def _limits(autoscalers: DataFrame) -> DataFrame:
+    """The seconds of each day in which an autoscaler could not act, or wanted other replicas than its bounds allow."""
+    return query(
+        """
+        SELECT cluster, namespace, app, uid, dt,
+            sum(CASE WHEN cannot_act <> '' THEN seconds WHEN cannot_act = '' THEN 0D END) AS cannot_act_s,
+            sum(CASE WHEN limited_by = 'TooFewReplicas' THEN seconds WHEN limited_by IS NOT NULL THEN 0D END)
+                AS below_min_s,
+            sum(CASE WHEN limited_by = 'TooManyReplicas' THEN seconds WHEN limited_by IS NOT NULL THEN 0D END)
+                AS above_max_s
+        FROM (SELECT *, (unix_micros(t_end) - unix_micros(t_start)) / 1e6D AS seconds FROM {autoscalers})
+        WHERE aims_at = 'StreamApp' GROUP BY cluster, namespace, app, uid, dt
+        """,
+        autoscalers=autoscalers,
+    )
+
+
+def volume_daily(pods: DataFrame) -> DataFrame:
+    """`g_volume_daily`: the largest state and the least free space of each volume while a pod used it, in bytes."""
+    return query(
+        """
+        SELECT cluster, namespace, app, uid, dt, volume, max(ordinal) AS ordinal, max(state_bytes) AS state_bytes,
+            min(free_bytes) AS free_bytes, max(requested_bytes) AS requested_bytes
+        FROM {pods} WHERE volume <> '' AND state_bytes IS NOT NULL AND NOT coalesce(is_gone, false)
+        GROUP BY cluster, namespace, app, uid, dt, volume
+        """,
+        pods=pods,
     )
 
 

@@ -36,16 +36,19 @@ def downtime_daily(outages: DataFrame, seen: DataFrame, config: DataFrame) -> Da
     """`g_downtime_daily`: task-seconds without processing, at least and at most; one row a day, also without any.
 
     `task_s` is the number of tasks times the watched seconds of the day; null while the tasks are unknown.
+    `availability` is the objective in force at the end of the day; null if the record does not tell it.
     """
     return query(
         """
         WITH sizes AS (
-            SELECT s.cluster, s.namespace, s.app, s.uid, s.dt, max_by(c.tasks, c.valid_from) AS tasks
+            SELECT s.cluster, s.namespace, s.app, s.uid, s.dt,
+                max_by(c.tasks, c.valid_from) FILTER (WHERE c.tasks IS NOT NULL) AS tasks,
+                max_by(c.availability, c.valid_from) FILTER (WHERE c.availability IS NOT NULL) AS availability
             FROM {seen} s JOIN {config} c
                 ON s.cluster = c.cluster AND s.namespace = c.namespace AND s.app = c.app AND s.uid = c.uid
-                AND c.valid_from <= s.t_last AND c.tasks IS NOT NULL
+                AND c.valid_from <= s.t_last
             GROUP BY s.cluster, s.namespace, s.app, s.uid, s.dt)
-        SELECT cluster, namespace, app, uid, dt, tasks,
+        SELECT cluster, namespace, app, uid, dt, tasks, availability,
             tasks * watched_s AS task_s, coalesce(n, 0L) AS n,
             coalesce(at_least_s, 0D) AS at_least_s, coalesce(at_most_s, 0D) AS at_most_s,
             coalesce(by_cause, map_from_entries(cast(array() AS array<struct<cause:string,most:double>>))) AS by_cause,

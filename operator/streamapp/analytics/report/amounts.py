@@ -58,6 +58,16 @@ def hours(value: float | None) -> str:
     return UNKNOWN if value is None else (f"{value:.1f}" if value >= 1 or not value else f"{value:.2g}")
 
 
+def size(value: float | None) -> str:
+    """Bytes, as in `512 MiB`, `1.5 GiB`."""
+    if value is None:
+        return UNKNOWN
+    for name, unit_of in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value >= unit_of:
+            return f"{value / unit_of:.3g} {name}"
+    return f"{value:.0f} B"
+
+
 def answer(value: bool | None) -> str:
     """Yes or no."""
     return UNKNOWN if value is None else "yes" if value else "no"

@@ -8,6 +8,8 @@ import altair as alt
 
 from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.series import PHASES
+from streamapp.analytics.report.timeline import charts as timed
+from streamapp.analytics.report.timeline.charts import SINCE, UNTIL, of_reason
 from streamapp.analytics.silver.outages import CAUSES
 
 UNIT: Final = "{unit}"
@@ -15,18 +17,6 @@ UNIT: Final = "{unit}"
 # After Okabe and Ito: distinct for most people with a colour vision deficiency. The first and last depend on the theme.
 LIGHT: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#B8A800", "#8C8C8C", "#333333")
 DARK: Final = ("#4FA8E0", "#E69F00", "#1FBF92", "#F0793A", "#D991B8", "#8CCBF2", "#F0E442", "#9A9A9A", "#DDDDDD")
-INK: Final = "{ink}"
-"""Stands for the colour of text, which differs with the ground."""
-TIMES: Final = {
-    "year": "%Y",
-    "month": "%b %Y",
-    "date": "%b %d",
-    "hours": "%H:%M",
-    "minutes": "%H:%M",
-    "seconds": "%H:%M:%S",
-    "milliseconds": "%H:%M:%S.%L",
-}
-UTC_TIME = alt.Axis(title="time (UTC)", labelOverlap=True, tickCount=8, format=TIMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,66 +33,13 @@ class Chart:
     make: Callable[[Sequence[str]], Any]
 
 
-def _time(field: str) -> alt.X:
-    return alt.X(f"{field}:T", scale=alt.Scale(type="utc"), axis=UTC_TIME)
-
-
-def _utc(chart: Any, *fields: str) -> Any:
-    """Times as text for tooltips, which would show them in the reader's own zone."""
-    texts = {f"{field}_utc": f"utcFormat(datum['{field}'], '%Y-%m-%d %H:%M:%S') + ' UTC'" for field in fields}
-    return chart.transform_calculate(**texts)
-
-
-def _zoom() -> Any:
-    """Moves by dragging; a wheel without Ctrl still scrolls the page."""
-    return alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.ctrlKey]")
-
-
-def _reason(reasons: Sequence[str], channel: Any = alt.Color) -> Any:
-    return channel("reason:N", title="held because", scale=alt.Scale(domain=list(reasons)))
-
-
-def _timeline(reasons: Sequence[str]) -> Any:
-    holds = (
-        _utc(alt.Chart(alt.NamedData("holds")), "from", "to")
-        .mark_rect(opacity=0.55, strokeWidth=2)
-        .encode(
-            x=_time("from"),
-            x2="to:T",
-            fill=_reason(reasons, alt.Fill),
-            stroke=_reason(reasons, alt.Stroke),
-            tooltip=["why:N", "hold:N", "from_utc:N", "to_utc:N"],
-        )
-    )
-    names = ["desired", "granted", "actual"]
-    lines = (
-        _utc(alt.Chart(alt.NamedData("replicas")), "t")
-        .transform_fold(names, as_=["number", "replicas"])
-        .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=_time("t"),
-            y=alt.Y("replicas:Q", title="replicas (pods)", axis=alt.Axis(format="d", tickMinStep=1)),
-            color=alt.Color(
-                "number:N",
-                title=None,
-                legend=alt.Legend(orient="top"),
-                scale=alt.Scale(domain=names, range=["#D55E00", INK, "#8C8C8C"]),
-            ),
-            strokeDash=alt.StrokeDash(
-                "number:N",
-                title=None,
-                legend=alt.Legend(orient="top"),
-                scale=alt.Scale(domain=names, range=[[5, 3], [1, 0], [2, 2]]),
-            ),
-            tooltip=["t_utc:N", "desired:Q", "granted:Q", "actual:Q", "ready:Q"],
-        )
-        .add_params(_zoom())
-    )
-    return alt.layer(holds, lines).properties(height=240)
+def _within(chart: Any, lasts: int = 0) -> Any:
+    """What began within the chosen time, or lasts into it for so many milliseconds."""
+    return chart.transform_filter(f"datum.t + {lasts} >= {SINCE} && datum.t <= {UNTIL}")
 
 
 def _gaps(_reasons: Sequence[str]) -> Any:
-    base = alt.Chart(alt.NamedData("gaps")).encode(y=alt.Y("step:N", sort=None, title="step"))
+    base = _within(alt.Chart(alt.NamedData("gaps"))).encode(y=alt.Y("step:N", sort=None, title="step"))
     tip = ["step:N", alt.Tooltip("text:N", title="gap")]
     x = alt.X("low:Q", title=f"longest gap of a task ({UNIT})", scale=alt.Scale(zero=True))
     span = base.mark_bar(height=8, opacity=0.45).encode(x=x, x2="high:Q", tooltip=tip)
@@ -112,7 +49,7 @@ def _gaps(_reasons: Sequence[str]) -> Any:
 
 def _downtime(_reasons: Sequence[str]) -> Any:
     return (
-        alt.Chart(alt.NamedData("downtime"))
+        _within(alt.Chart(alt.NamedData("downtime")), 86_400_000)
         .mark_bar()
         .encode(
             x=alt.X("day:O", title="day (UTC)", axis=alt.Axis(labelOverlap=True, labelAngle=0)),
@@ -126,7 +63,7 @@ def _downtime(_reasons: Sequence[str]) -> Any:
 
 def _phases(_reasons: Sequence[str]) -> Any:
     return (
-        alt.Chart(alt.NamedData("phases"))
+        _within(alt.Chart(alt.NamedData("phases")))
         .mark_bar(stroke="#8884", strokeWidth=0.5)
         .encode(
             y=alt.Y("step:N", sort=None, title="step"),
@@ -141,22 +78,30 @@ def _phases(_reasons: Sequence[str]) -> Any:
 
 def _rates(_reasons: Sequence[str]) -> Any:
     y = alt.Y("sub:N", title="subtopology")
-    stints = (
-        alt.Chart(alt.NamedData("stints"))
+    points = (
+        _within(alt.Chart(alt.NamedData("stints")))
         .mark_point(size=45)
         .encode(
             y=y,
             x=alt.X("rate:Q", title="restore rate (slots/s)", axis=alt.Axis(format="~s"), scale=alt.Scale(zero=True)),
-            color=alt.Color("grade:N", title="grade", scale=alt.Scale(domain=["A", "B", "C", "D"])),
             shape=alt.Shape("grade:N", title="grade", scale=alt.Scale(domain=["A", "B", "C", "D"])),
-            tooltip=["task:N", "pod:N", alt.Tooltip("rate:Q", format=",.0f"), "grade:N", alt.Tooltip("at:N")],
+            tooltip=[
+                "task:N",
+                "pod:N",
+                "where:N",
+                alt.Tooltip("rate:Q", format=",.0f"),
+                "grade:N",
+                alt.Tooltip("at:N"),
+            ],
         )
     )
+    sound = points.transform_filter("datum.where == ''").encode(color=alt.value("#8c8c8c"))
+    slow = points.transform_filter("datum.where != ''").encode(color=alt.Color("where:N", title="slow volume"))
     base = alt.Chart(alt.NamedData("rates"))
     tip = [alt.Tooltip(f"{name}:Q", format=",.0f") for name in ("p10", "p50", "p90", "n")]
     span = base.mark_rule(strokeWidth=8, opacity=0.35, color="#8c8c8c").encode(y=y, x="p10:Q", x2="p90:Q", tooltip=tip)
     middle = base.mark_tick(thickness=3, size=26, color="#8c8c8c").encode(y=y, x="p50:Q", tooltip=tip)
-    return alt.layer(span, middle, stints).properties(height=alt.Step(40))
+    return alt.layer(span, middle, sound, slow).properties(height=alt.Step(40))
 
 
 def _blame(reasons: Sequence[str]) -> Any:
@@ -166,32 +111,17 @@ def _blame(reasons: Sequence[str]) -> Any:
         .encode(
             y=alt.Y("what:N", sort="-x", title="waited for", axis=alt.Axis(labelLimit=260)),
             x=alt.X("held:Q", title=f"time held ({UNIT})"),
-            color=_reason(reasons),
+            color=of_reason(reasons),
             tooltip=["what:N", "reason:N", alt.Tooltip("text:N", title="held")],
         )
         .properties(height=alt.Step(22))
     )
 
 
-def _skew(_reasons: Sequence[str]) -> Any:
-    line = (
-        _utc(alt.Chart(alt.NamedData("skew")), "t")
-        .mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=18))
-        .encode(
-            x=_time("t"),
-            y=alt.Y("imbalance:Q", title="busiest thread over best (ratio)", scale=alt.Scale(zero=False, domainMin=1)),
-            tooltip=["t_utc:N", "imbalance:Q", alt.Tooltip("share:Q", format=".0%"), "members:Q"],
-        )
-        .add_params(_zoom())
-    )
-    bad = alt.Chart().mark_rule(strokeDash=[4, 4], color="#D55E00").encode(y=alt.datum(SKEWED))
-    return alt.layer(line, bad, data=alt.NamedData("skew")).properties(height=180)
-
-
 def _autoscaler(_reasons: Sequence[str]) -> Any:
     kinds = ["changes", "taken back", "flaps", "wasted"]
     return (
-        alt.Chart(alt.NamedData("autoscaler"))
+        _within(alt.Chart(alt.NamedData("autoscaler")), 86_400_000)
         .mark_bar()
         .encode(
             x=alt.X("day:O", title="day (UTC)", axis=alt.Axis(labelOverlap=True, labelAngle=0)),
@@ -202,18 +132,6 @@ def _autoscaler(_reasons: Sequence[str]) -> Any:
         )
         .properties(height=180)
     )
-
-
-def _rebalances(_reasons: Sequence[str]) -> Any:
-    base = _utc(alt.Chart(alt.NamedData("rebalances")), "t").transform_calculate(
-        kind="datum.back > 0 ? 'some moved back' : 'moved'"
-    )
-    y = alt.Y("moved:Q", title="tasks moved (count)", axis=alt.Axis(tickMinStep=1, format="d"))
-    colour = alt.Color("kind:N", title=None, scale=alt.Scale(domain=["moved", "some moved back"]))
-    tip = ["t_utc:N", *(f"{name}:Q" for name in ("moved", "back", "members", "joined", "left"))]
-    stem = base.mark_rule(strokeWidth=2).encode(x=_time("t"), y=y, y2=alt.datum(0), color=colour)
-    head = base.mark_point(filled=True, size=50, opacity=1).encode(x=_time("t"), y=y, color=colour, tooltip=tip)
-    return alt.layer(stem, head.add_params(_zoom())).properties(height=180)
 
 
 def _survival(_reasons: Sequence[str]) -> Any:
@@ -242,18 +160,39 @@ def _fleet_bars(data: str, field: str, title: str, *, stacked: bool) -> Callable
             x=alt.X(f"{field}:Q", title=title),
             tooltip=["app:N", *(["reason:N"] if stacked else []), alt.Tooltip("text:N", title="in all")],
         )
-        return (colored.encode(color=_reason(reasons)) if stacked else colored).properties(height=alt.Step(20))
+        return (colored.encode(color=of_reason(reasons)) if stacked else colored).properties(height=alt.Step(20))
 
     return make
+
+
+def _budget(_reasons: Sequence[str]) -> Any:
+    base = _within(alt.Chart(alt.NamedData("budget")), 86_400_000)
+    line = base.mark_line(point=True, interpolate="step-after").encode(
+        x=alt.X("day:O", title="day (UTC)", axis=alt.Axis(labelOverlap=True, labelAngle=0)),
+        y=alt.Y("used:Q", title="used of the month's budget (%)", axis=alt.Axis(format=".0%")),
+        detail="month:N",
+        tooltip=["day:N", alt.Tooltip("used:Q", format=".1%"), alt.Tooltip("text:N", title="stood this month")],
+    )
+    whole = alt.Chart().mark_rule(strokeDash=[4, 4], color="#D55E00").encode(y=alt.datum(1))
+    return alt.layer(line, whole, data=alt.NamedData("budget")).properties(height=180)
 
 
 CHARTS: Final[dict[str, Chart]] = {
     "timeline": Chart(
         "Desired, granted, actual",
-        "Replicas over time; bands are holds, in the colour of their reason. Drag to move, Ctrl and wheel to zoom.",
+        "Replicas over time; bands are holds, in the colour of their reason; shapes mark crashes, rollouts and images. "
+        "Drag over a time to see it in all charts of the application; a double click shows all again.",
         "No decision is in the record.",
         "replicas",
-        _timeline,
+        timed.timeline,
+    ),
+    "strip": Chart(
+        "Which pod ran which task",
+        "A row is a task, the colour its pod; red is a time in which it did not run, at most. The last days of the "
+        "report, the tasks that stood or moved most.",
+        "Which process ran which task is not in the record.",
+        "stays",
+        timed.strip,
     ),
     "gaps": Chart(
         "Gap per step",
@@ -269,6 +208,14 @@ CHARTS: Final[dict[str, Chart]] = {
         "No task was seen to stop.",
         "downtime",
         _downtime,
+    ),
+    "budget": Chart(
+        "Budget of the month",
+        "The seconds in which tasks did not run, summed up from the first day of each month, over those that the month "
+        "allows. Above 100 % the objective is missed.",
+        "The objective of the StreamApp, or its number of tasks, is not in the record, so there is no budget.",
+        "budget",
+        _budget,
     ),
     "phases": Chart(
         "Where the time went",
@@ -297,7 +244,7 @@ CHARTS: Final[dict[str, Chart]] = {
     "rates": Chart(
         "Restore rates",
         "Each time that a copy was behind; the grey band is the middle 80 % of grades A and B, the tick their median. "
-        "Slots are offsets of changelogs, not records.",
+        "A volume at less than half of its siblings' rate has a colour. Slots are offsets of changelogs, not records.",
         "No copy was behind for three samples, the least for a rate.",
         "stints",
         _rates,
@@ -308,14 +255,14 @@ CHARTS: Final[dict[str, Chart]] = {
         f"{SKEWED:g} counts as bad.",
         "Which process ran which task is not in the record.",
         "skew",
-        _skew,
+        timed.skew,
     ),
     "rebalances": Chart(
         "Rebalances",
         "Each new assignment, and the number of tasks that moved.",
         "No rebalance is in the record.",
         "rebalances",
-        _rebalances,
+        timed.rebalances,
     ),
     "autoscaler": Chart(
         "Changes of the desired replicas",
@@ -349,5 +296,8 @@ def specifications(reasons: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         specification = chart.make(reasons).properties(width="container").to_dict()
         specification.pop("$schema", None)
         specification.pop("config", None)
+        # The page says what time is shown, for all charts at once.
+        shown = [{"name": SINCE, "value": 0}, {"name": UNTIL, "value": 0}]
+        specification["params"] = [*specification.get("params", []), *shown]
         charts[name] = specification
     return charts

@@ -206,6 +206,8 @@ def _unknown(rows: AppRows, costs: list[StepCost], grades: Mapping[str, int]) ->
     away = sum(_unwatched(row) for row in rows["s_seen"])
     if away >= 1:
         notes.append(f"For {duration(away)} no line of the application was written: what happened then is unknown.")
+    if lost_days := [row for row in rows["g_downtime_daily"] if row["availability"] is None]:
+        notes.append(_without_objective(len(lost_days)))
     notes += _absent(rows)
     return tuple(notes)
 
@@ -214,6 +216,11 @@ def _unwatched(day: Row) -> float:
     """Seconds between the first and the last line of a day in which the application was not watched."""
     whole: float = (day["t_last"] - day["t_first"]).total_seconds()
     return 0.0 if day["watched_s"] is None else whole - day["watched_s"]
+
+
+def _without_objective(days: int) -> str:
+    words = "1 day" if days == 1 else f"{days} days"
+    return f"On {words} the objective is not in the record: a month without one has no budget."
 
 
 def _absent(rows: AppRows) -> list[str]:

@@ -3,13 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
-from typing import Any, Final
+from typing import Any
 
 from streamapp.analytics.report.rows import Row
-
-OBJECTIVE: Final = 0.999
-"""Share of task-seconds in which tasks must run."""
+from streamapp.api.objective import budget_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +28,15 @@ class Downtime:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """One month beside its objective."""
+    """One month beside the objective of the StreamApp."""
 
     month: str
     days: int
     downtime: Downtime
+    availability: float | None
+    """The newest objective of the month, as a percentage; None if the record does not tell it."""
     budget_s: float | None
-    """Task-seconds that may be lost in the whole month, if every day has as many as those observed."""
+    """Task-seconds that can be lost in the whole month; None without an objective, or if the tasks are unknown."""
 
     @property
     def burn(self) -> float | None:
@@ -71,25 +70,23 @@ def _length(row: Row) -> Any:
     return row["worst_s"]
 
 
-def months(rows: Sequence[Row], objective: float = OBJECTIVE) -> list[Month]:
+def months(rows: Sequence[Row]) -> list[Month]:
     """Each month of which there are days, oldest first.
 
     Args:
         rows: of `g_downtime_daily`, of one application.
-        objective: share of task-seconds in which tasks must run, below 1.
     """
     by_month: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_month[row["dt"][:7]].append(row)
     found = []
     for month, days in sorted(by_month.items()):
-        lost = downtime(days)
-        whole = None if lost.task_s is None else lost.task_s / len(days) * _days_in(month)
-        budget = None if whole is None else (1 - objective) * whole
-        found.append(Month(month, len(days), lost, budget))
+        tasks, availability = _newest(days, "tasks"), _newest(days, "availability")
+        budget = None if availability is None or not tasks else budget_seconds(availability, tasks, month)
+        found.append(Month(month, len(days), downtime(days), availability, budget))
     return found
 
 
-def _days_in(month: str) -> int:
-    first = date.fromisoformat(f"{month}-01")
-    return ((first + timedelta(days=32)).replace(day=1) - first).days
+def _newest(days: Sequence[Row], name: str) -> Any:
+    """The value of the last day that has one; None without such a day."""
+    return max((row for row in days if row[name] is not None), key=lambda row: row["dt"], default={name: None})[name]

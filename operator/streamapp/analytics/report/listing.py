@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from streamapp.analytics.gold.daily import SKEWED
-from streamapp.analytics.report.amounts import answer, count, duration, hours, rate, ratio, share
+from streamapp.analytics.report.amounts import answer, count, duration, hours, rate, ratio, share, size
 from streamapp.analytics.report.rows import Row
 from streamapp.analytics.report.tables import shown
 
@@ -77,7 +77,7 @@ def _causes(value: Any) -> str:
     return ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts) or "—"
 
 
-def _signed_pod(value: int | None) -> str:
+def _known(value: int | None) -> str:
     return "—" if value is None else f"{value}"
 
 
@@ -126,6 +126,7 @@ LISTINGS: Final[dict[str, Listing]] = {
         _columns(
             ("dt", "day (UTC)", text),
             ("tasks", "tasks", count),
+            ("availability", "objective (%)", text),
             ("task_s", "observed (task-seconds)", count),
             ("n", "times", count),
             ("at_least_s", "stood at least", duration),
@@ -158,9 +159,10 @@ LISTINGS: Final[dict[str, Listing]] = {
             ("dt", "day (UTC)", text),
             ("reason", "reason", text),
             ("task", "task", text),
-            ("ordinal", "pod", _signed_pod),
+            ("ordinal", "pod", _known),
             ("blame_s", "held", duration),
             ("sole_s", "alone", duration),
+            ("stuck_s", "came no nearer", duration),
             ("critical_n", "times last", count),
             ("holds", "holds", count),
         ),
@@ -239,8 +241,42 @@ LISTINGS: Final[dict[str, Listing]] = {
             ("wasted_slots", "restored for nothing (slots)", count),
             ("replica_h", "pods (h)", hours),
             ("held_replica_h", "held pods (h)", hours),
+            ("cannot_act_s", "autoscaler could not act", duration),
+            ("below_min_s", "wanted fewer than its minimum", duration),
+            ("above_max_s", "wanted more than its maximum", duration),
         ),
         ("dt",),
+    ),
+    "s_autoscaler_interval": Listing(
+        "States of autoscalers",
+        "autoscaler",
+        _columns(
+            ("t_start", "from (UTC)", _when),
+            ("t_end", "until (UTC)", _when),
+            ("name", "autoscaler", text),
+            ("aims_at", "of a", text),
+            ("min_replicas", "minimum", _known),
+            ("max_replicas", "maximum", _known),
+            ("desired_replicas", "wanted", _known),
+            ("cannot_act", "could not act", text),
+            ("limited_by", "limited by", text),
+            ("up_window_seconds", "window up", duration),
+            ("down_window_seconds", "window down", duration),
+        ),
+        ("t_start", "name"),
+    ),
+    "g_volume_daily": Listing(
+        "Volumes by day",
+        "rates",
+        _columns(
+            ("dt", "day (UTC)", text),
+            ("volume", "volume", text),
+            ("ordinal", "pod", _known),
+            ("state_bytes", "largest state", size),
+            ("free_bytes", "least free", size),
+            ("requested_bytes", "size of the claim", size),
+        ),
+        ("dt", "volume"),
     ),
 }
 

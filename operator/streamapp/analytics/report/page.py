@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -25,27 +25,51 @@ from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.advice.model import Advice
 from streamapp.analytics.report.advice.rules import advice
 from streamapp.analytics.report.advice.volumes import with_nodes
-from streamapp.analytics.report.amounts import UNKNOWN, count, duration, share, unit
+from streamapp.analytics.report.amounts import UNKNOWN, answer, count, duration, share, unit
 from streamapp.analytics.report.amounts import gap as amount
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
 from streamapp.analytics.report.facts import ReportedApp, applications, newest_settings
 from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
+from streamapp.analytics.report.outliers import FAR, excesses, ranked
 from streamapp.analytics.report.rows import Key, Row
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
 from streamapp.analytics.report.series import BARS, MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
 from streamapp.analytics.report.steps import meanings, step_figures
-from streamapp.analytics.report.tables import OF_GOLD, Tables, shown
+from streamapp.analytics.report.tables import OF_GOLD, Tables, millis, shown
+from streamapp.analytics.report.timeline.events import Incident, incidents, marks, newest
+from streamapp.analytics.report.whatif.listing import HEADINGS, LABEL, calibration, compared
+from streamapp.analytics.report.whatif.outcome import what_if
+from streamapp.api.report_link import AROUND, fragment
 
 MOST_APPS: Final = 150
 """Applications with a page of their own; the others stand in the fleet's table."""
 MOST_DRAWN: Final = 200_000
 """Rows of data under the charts of a whole report: some 15 MB."""
+MOST_INCIDENTS: Final = 12
+"""Incidents that stand first on a page."""
+LAST: Final = timedelta(hours=24)
+"""Before the end of the record: what an operator's day begins with."""
 MOST_LISTED: Final = 4_000
 """Rows of each kind of table, in a whole report."""
+WEEK: Final = 7
+"""Days that a trend compares with as many before."""
 TOP: Final = 20
 """Applications in a chart of the fleet."""
 OF_APP: Final = (
-    *("timeline", "downtime", "gaps", "phases", "blame", "survival", "rates", "skew", "rebalances", "autoscaler"),
+    *(
+        "timeline",
+        "strip",
+        "downtime",
+        "budget",
+        "gaps",
+        "phases",
+        "blame",
+        "survival",
+        "rates",
+        "skew",
+        "rebalances",
+        "autoscaler",
+    ),
 )
 OF_FLEET: Final = ("fleet_held", "fleet_gap", "survival")
 
@@ -76,7 +100,7 @@ class Report:
 
 def make_report(tables: Tables, made: datetime, most_apps: int = MOST_APPS) -> Report:
     """Everything that a page, a file of figures or a summary is made of."""
-    return Report(tables, applications(tables), made, most_apps)
+    return Report(tables, ranked(applications(tables)), made, most_apps)
 
 
 def _in_script(value: Any) -> Markup:
@@ -136,8 +160,16 @@ def _stood(app: ReportedApp) -> str:
 
 
 def _burn(app: ReportedApp) -> str:
-    """The part of the newest month's budget that is used."""
-    return share(app.months[-1].burn) if app.months else UNKNOWN
+    """The part of the newest month's budget that is used; without an objective there is no budget."""
+    if not app.months:
+        return UNKNOWN
+    newest = app.months[-1]
+    return "no objective" if newest.availability is None else share(newest.burn)
+
+
+def _budget_title(app: ReportedApp) -> str:
+    objective = app.months[-1].availability if app.months else None
+    return "used of the month's budget" + ("" if objective is None else f" at {objective:g} %")
 
 
 def anchor(key: Key) -> str:
@@ -146,11 +178,12 @@ def anchor(key: Key) -> str:
     return f"app-{plain}-{sha256('/'.join(key).encode()).hexdigest()[:6]}"
 
 
-def _tiles(app: ReportedApp) -> list[tuple[str, str]]:
+def _tiles(app: ReportedApp, days: Sequence[str]) -> list[tuple[str, str]]:
     """The most important figures."""
     return [
         ("tasks stood", _stood(app)),
-        ("used of the month's budget", _burn(app)),
+        (_budget_title(app), _burn(app)),
+        *([("stood in seven days", _trend(app, days))] if len(days) >= 2 * WEEK else []),
         ("scale-ups converged", f"{app.up.converged} of {app.up.steps}"),
         ("half of them within", duration(app.up.median_s) if app.up.steps else "—"),
         ("scale-downs converged", f"{app.down.converged} of {app.down.steps}"),
@@ -164,12 +197,43 @@ def _tiles(app: ReportedApp) -> list[tuple[str, str]]:
     ]
 
 
+def _trend(app: ReportedApp, days: Sequence[str]) -> str:
+    """What stood in the newest seven days of a report, beside the seven before them."""
+    lost = {row["dt"]: row["at_most_s"] for row in app.rows["g_downtime_daily"]}
+    now, before = (sum(lost.get(day, 0.0) for day in part) for part in (days[-WEEK:], days[-2 * WEEK : -WEEK]))
+    return f"{duration(now)}, {duration(before)} before"
+
+
+def _link(title: str, one: Incident) -> str:
+    return fragment(title, one.since - AROUND, one.until + AROUND)
+
+
+def _broken(report: Report) -> list[tuple[str, Incident]]:
+    """What did not run at the end of the record, or in its last day."""
+    end = max((app.last for app in report.apps), default=report.made)
+    every = ((app.title, incidents(app.rows["s_outage"])) for app in report.apps)
+    return newest(every, end - LAST)
+
+
 def _settings(app: ReportedApp) -> list[tuple[str, str]]:
     newest = newest_settings(app.rows)
     if not newest:
         return []
     words = ("application_id", "image", "tasks", "learner_source", "standby_replicas", "acceptable_recovery_lag")
-    return [(name.replace("_", " "), exact(newest[name]) or UNKNOWN) for name in (*words, "scale_down_policy")]
+    found = [(name.replace("_", " "), exact(newest[name]) or UNKNOWN) for name in (*words, "scale_down_policy")]
+    return [*found, *_clients(newest)]
+
+
+def _clients(newest: Row) -> list[tuple[str, str]]:
+    """What agents told of the clients: how long a process that died keeps its tasks, and why."""
+    told = {
+        "Kafka Streams": ", ".join(newest["streams_versions"] or ()),
+        "heartbeat interval": duration(newest["heartbeat_seconds"]),
+        "session timeout": duration(newest["session_timeout_seconds"]),
+        "static members": answer(newest["is_static"]),
+        "leaves the group on close": answer(newest["leaves_on_close"]),
+    }
+    return [(name, value or UNKNOWN) for name, value in told.items()]
 
 
 def _page(
@@ -190,7 +254,12 @@ def _page(
         "title": app.name,
         "sentence": sentence(app),
         "advice": found,
-        "tiles": _tiles(app),
+        "tiles": _tiles(app, report.tables.days),
+        "incidents": [(app.title, one) for one in incidents(app.rows["s_outage"])[:MOST_INCIDENTS]],
+        "most_incidents": MOST_INCIDENTS,
+        "marks": marks(app.rows)[-most:],
+        "what_if": what_if(app.rows),
+        "shows": (millis(app.first), millis(app.last)),
         "settings": _settings(app),
         "charts": [(name, CHARTS[name]) for name in OF_APP],
         "tables": tables,
@@ -204,6 +273,28 @@ def _page(
     return page, drawn
 
 
+def _environment() -> Environment:
+    """Jinja, with what a template shows figures by."""
+    environment = Environment(
+        loader=PackageLoader("streamapp.analytics.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact, "moment": shown}
+    environment.globals |= {
+        "amount": amount,
+        "anchor": anchor,
+        "burn": _burn,
+        "gap": _gap,
+        "link": _link,
+        "millis": millis,
+        "stood": _stood,
+    }
+    return environment
+
+
 def html(report: Report) -> str:
     """The page: everything is inside it, and its policy forbids it to load anything."""
     reasons = report.reasons()
@@ -214,35 +305,34 @@ def html(report: Report) -> str:
         page, drawn = _page(report, app, reasons, found[app.title])
         pages.append(page)
         data[page["id"]] = {"data": drawn.data, "units": drawn.units}
-    environment = Environment(
-        loader=PackageLoader("streamapp.analytics.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact, "moment": shown}
-    return environment.get_template("page.html.j2").render(
-        report=report,
-        pages=pages,
-        data=data,
-        fleet_charts=[(name, CHARTS[name]) for name in OF_FLEET],
-        fleet=fleet,
-        skewed=f"{SKEWED:g}",
-        sentence=fleet_sentence(report.apps, report.tables) if report.apps else "No application is in the record.",
-        caveats=caveats(report.tables),
-        span=span(report.apps),
-        made=shown(report.made, seconds=False),
-        gap=_gap,
-        stood=_stood,
-        burn=_burn,
-        anchor=anchor,
-        specifications={name: {"data": CHARTS[name].data, "spec": s} for name, s in specifications(reasons).items()},
-        palettes={"light": LIGHT, "dark": DARK},
-        libraries={"Altair": alt.__version__, "Vega-Lite": alt.SCHEMA_VERSION.lstrip("v")},
-        bundle=_bundle(),
-        style=_own("page.css"),
-        code=_own("page.js"),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            pages=pages,
+            data=data,
+            fleet_charts=[(name, CHARTS[name]) for name in OF_FLEET],
+            fleet=fleet,
+            skewed=f"{SKEWED:g}",
+            sentence=fleet_sentence(report.apps, report.tables) if report.apps else "No application is in the record.",
+            caveats=caveats(report.tables),
+            broken=_broken(report),
+            most_incidents=MOST_INCIDENTS,
+            excesses=excesses(report.apps),
+            far=f"{FAR:g}",
+            what_if={"headings": HEADINGS, "label": LABEL, "rows": compared, "calibration": calibration},
+            span=span(report.apps),
+            made=shown(report.made, seconds=False),
+            specifications={
+                name: {"data": CHARTS[name].data, "spec": s} for name, s in specifications(reasons).items()
+            },
+            palettes={"light": LIGHT, "dark": DARK},
+            libraries={"Altair": alt.__version__, "Vega-Lite": alt.SCHEMA_VERSION.lstrip("v")},
+            bundle=_bundle(),
+            style=_own("page.css"),
+            code=_own("page.js"),
+        )
     )
 
 

@@ -1,5 +1,6 @@
 """The paragraphs of the report: one for each application, and one for the fleet. Pure."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -60,6 +61,17 @@ def _blame(worst: Blame) -> list[str]:
     return [f"No task blocked alone; {culprit} was last in {worst.last} of the holds."] if worst.last > 1 else []
 
 
+def _autoscaler(app: ReportedApp) -> list[str]:
+    """The time in which an autoscaler could not scale, with its own word for why."""
+    stood: dict[str, float] = defaultdict(float)
+    for row in app.rows["s_autoscaler_interval"]:
+        if row["cannot_act"]:
+            stood[row["cannot_act"]] += (row["t_end"] - row["t_start"]).total_seconds()
+    if not stood:
+        return []
+    return [f"The autoscaler could not act for {duration(sum(stood.values()))}: {', '.join(sorted(stood))}."]
+
+
 def sentence(app: ReportedApp) -> str:
     """One application: its steps, the reasons of holds, the longest gap, its autoscaler."""
     parts = [*_downtime(app.downtime), f"{_scaling(app.up, app.down)}."]
@@ -78,6 +90,7 @@ def sentence(app: ReportedApp) -> str:
     if reversals:
         events = app.totals["events"]
         parts.append(f"{reversals} of {events} changes of the desired replicas were reversed within an hour.")
+    parts += _autoscaler(app)
     if app.imbalance is not None and app.imbalance > SKEWED:
         times = ratio(app.imbalance)
         parts.append(f"Its tasks are badly spread: the busiest thread has {times} times those of the best spread.")

@@ -1,15 +1,19 @@
 """The data of each chart of a page: plain values, the newest if there are too many. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import pairwise, zip_longest
 from math import ceil
 from typing import Any, Final
 
+from streamapp.analytics.report.advice.volumes import compared, is_slow
 from streamapp.analytics.report.amounts import duration, unit
 from streamapp.analytics.report.facts import ReportedApp, curve
 from streamapp.analytics.report.rows import Row
-from streamapp.analytics.report.tables import millis, shown
+from streamapp.analytics.report.tables import STAYS, millis, shown
+from streamapp.analytics.report.timeline.events import marks
 
 Drawn = list[dict[str, Any]]
 PHASES: Final = ("grant", "hold", "schedule", "start", "join", "drain", "restore", "probe", "settle")
@@ -17,6 +21,9 @@ MOST_REASONS: Final = 7
 OTHER: Final = "other reasons"
 BARS: Final = 40
 """Rows of a chart with one row for each step: more cannot be read."""
+STRIP_TASKS: Final = 48
+"""Tasks of a strip: more cannot be read."""
+STRIP_ROWS: Final = 1_200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,9 @@ def series(app: ReportedApp, reasons: Sequence[str], most: int) -> Series:
     decisions = app.rows["s_decision_interval"]
     drawn.put("replicas", _replicas(decisions), most)
     drawn.put("holds", _holds(decisions, reasons), most)
+    drawn.put("marks", [{"t": millis(one.at), "kind": one.kind, "text": one.text} for one in marks(app.rows)], most)
+    _put_strip(drawn, app, STRIP_ROWS)
+    drawn.put("budget", _budget(app), most)
     steps = sorted(app.rows["s_scale_episode"], key=lambda row: row["t_event"])
     _in_unit(drawn, "gaps", _gaps(app), ("low", "high"), min(most, BARS))
     _in_unit(drawn, "phases", _phases(steps[-BARS:]), ("from", "to"), most)
@@ -56,6 +66,61 @@ def series(app: ReportedApp, reasons: Sequence[str], most: int) -> Series:
     drawn.put("rebalances", _rebalances(app), most)
     _in_unit(drawn, "survival", survival_rows(steps), ("after",), most)
     return drawn
+
+
+def _put_strip(drawn: Series, app: ReportedApp, most: int) -> None:
+    """Who ran each task, of the tasks that stood or moved most; as many as can be read."""
+    stays, stood = app.rows[STAYS], app.rows["s_outage"]
+    since = min((row["t_start"] for row in stays), default=None)
+    seen = [row for row in stood if since is not None and row["t_end"] >= since]
+    weight: Counter[str] = Counter(row["task"] for row in stays)
+    for row in seen:
+        weight[row["task"]] += 1 + round(row["at_most_s"] or 0)
+    tasks = {task for task, _ in sorted(weight.items(), key=lambda item: (-item[1], item[0]))[:STRIP_TASKS]}
+    rows = [
+        {
+            "task": row["task"],
+            "pod": "pod unknown" if row["ordinal"] is None else f"pod {row['ordinal']}",
+            "from": millis(row["t_start"]),
+            "to": millis(row["t_end"]),
+        }
+        for row in sorted(stays, key=lambda row: row["t_start"])
+        if row["task"] in tasks
+    ]
+    # The axis has the order of the rows, and tasks are numbers.
+    rows = sorted(rows[-most:], key=lambda row: [*map(int, row["task"].split("_"))])
+    drawn.put("stays", rows, most)
+    if len(weight) > len(tasks):
+        drawn.left_out["stays"] = len(weight) - len(tasks)
+    gaps = [
+        {
+            "task": row["task"],
+            "from": millis(row["t_stop"]),
+            "to": millis(row["t_end"]),
+            "cause": row["cause"],
+            "text": duration(row["at_most_s"]),
+        }
+        for row in sorted(seen, key=lambda row: row["t_stop"])
+        if row["task"] in tasks
+    ]
+    drawn.put("stood", gaps, most)
+
+
+def _budget(app: ReportedApp) -> Drawn:
+    """The used part of each month's budget, day by day."""
+    drawn: Drawn = []
+    for month in app.months:
+        used = 0.0
+        for row in sorted(app.rows["g_downtime_daily"], key=lambda row: row["dt"]):
+            if month.budget_s and row["dt"].startswith(month.month):
+                used += row["at_most_s"]
+                known = {"day": row["dt"], "t": _of_day(row["dt"]), "month": month.month}
+                drawn.append({**known, "used": round(used / month.budget_s, 6), "text": duration(used)})
+    return drawn
+
+
+def _of_day(day: str) -> int:
+    return millis(datetime.fromisoformat(day).replace(tzinfo=UTC))
 
 
 def _in_unit(drawn: Series, name: str, rows: Drawn, fields: tuple[str, ...], most: int) -> None:
@@ -115,6 +180,7 @@ def _gaps(app: ReportedApp) -> Drawn:
     return [
         {
             "step": label(cost.row),
+            "t": millis(cost.row["t_event"]),
             "low": 0.0 if cost.gap_error_s is None else max(0.0, cost.gap_s - cost.gap_error_s),
             "high": cost.gap_s,
             "text": cost.gap,
@@ -128,7 +194,7 @@ def _downtime(app: ReportedApp) -> Drawn:
     """Task-seconds without processing by day and cause, at most."""
     rows = sorted(app.rows["g_downtime_daily"], key=lambda row: row["dt"])
     return [
-        {"day": row["dt"], "cause": cause, "stood": seconds, "text": duration(seconds)}
+        {"day": row["dt"], "t": _of_day(row["dt"]), "cause": cause, "stood": seconds, "text": duration(seconds)}
         for row in rows
         for cause, seconds in dict(row["by_cause"] or {}).items()
     ]
@@ -140,7 +206,13 @@ def _phases(steps: Sequence[Row]) -> Drawn:
         spent, began = dict(step["phases"] or {}), 0.0
         for phase in PHASES:
             if spent.get(phase):
-                row = {"step": label(step), "from": began, "to": began + spent[phase], "phase": phase}
+                row = {
+                    "step": label(step),
+                    "t": millis(step["t_event"]),
+                    "from": began,
+                    "to": began + spent[phase],
+                    "phase": phase,
+                }
                 drawn.append(row | {"text": duration(spent[phase]), "outcome": step["outcome"]})
                 began += spent[phase]
     return drawn
@@ -162,13 +234,17 @@ def _rates(app: ReportedApp) -> Drawn:
 
 def _stints(app: ReportedApp) -> Drawn:
     rows = (row for row in app.rows["s_learner_stint"] if row["gross_rate"] is not None)
+    sick = {name for name, cases in compared(app.rows["g_restore_profile"], "volume").items() if is_slow(cases)}
+    slow = {row["ordinal"]: row["volume"] for row in app.rows["s_pod_interval"] if row["volume"] in sick}
     return [
         {
             "sub": row["task"].split("_")[0],
+            "t": millis(row["t_start"]),
             "rate": round(row["gross_rate"], 1),
             "task": row["task"],
             "pod": row["ordinal"],
             "grade": row["grade"],
+            "where": slow.get(row["ordinal"], ""),
             "at": shown(row["t_start"]),
         }
         for row in sorted(rows, key=lambda row: row["t_start"])
@@ -228,7 +304,11 @@ def _without_repeats(rows: Drawn) -> Drawn:
 def _autoscaler(app: ReportedApp) -> Drawn:
     kinds = {"events": "changes", "reversals": "taken back", "flap_pairs": "flaps", "wasted_events": "wasted"}
     rows = sorted(app.rows["g_autoscaler_daily"], key=lambda row: row["dt"])
-    return [{"day": row["dt"], "kind": word, "n": row[name]} for row in rows for name, word in kinds.items()]
+    return [
+        {"day": row["dt"], "t": _of_day(row["dt"]), "kind": word, "n": row[name]}
+        for row in rows
+        for name, word in kinds.items()
+    ]
 
 
 def _rebalances(app: ReportedApp) -> Drawn:

@@ -3,7 +3,7 @@
 Reads Parquet files by Arrow; no Spark runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
@@ -18,6 +18,7 @@ from streamapp.analytics.bronze.ingest import bronze
 from streamapp.analytics.build import DEFINITIONS, WHOLE, gold, silver
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.report.rows import AppRows, ByApp, Key, Row, by_app
+from streamapp.analytics.report.timeline.strip import task_stays
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE
 from streamapp.analytics.tables.derived_schemas import GOLD
 from streamapp.analytics.tables.store import Spans, Store, Version, stale_days
@@ -37,6 +38,8 @@ OF_SILVER: Final = (
     "s_rebalance",
 )
 OF_GOLD: Final = tuple(GOLD)
+STAYS: Final = "task_stays"
+"""Beside the tables: which process ran which task, made of layouts."""
 WIDE: Final = {"blocking", "holders"}
 """Columns that no figure of the report needs."""
 
@@ -84,7 +87,7 @@ def read_tables(root: Path, days: int) -> Tables:
     """
     of_bronze, of_silver, of_gold = (store(root).current() for store in (bronze, silver, gold))
     _require(root, of_bronze, of_gold)
-    every = sorted({day for table, of_table in of_silver.tables.items() if table not in WHOLE for day in of_table})
+    every = _days(of_silver)
     chosen = every[-days:]
     # Learned from all days, and kept under the day of its last stint.
     of_days = {**dict.fromkeys((*OF_SILVER, *OF_GOLD), chosen), "g_restore_profile": None}
@@ -92,6 +95,7 @@ def read_tables(root: Path, days: int) -> Tables:
     rows |= {table: by_app(_columns(gold(root), of_gold, table, of_days[table])) for table in OF_GOLD}
     # Kept under the day since when it holds, which may be long before.
     rows["s_config"] = by_app(_in_force(_columns(silver(root), of_silver, "s_config"), chosen))
+    rows[STAYS] = by_app(task_stays(silver(root), of_silver, chosen))
     recorders: list[Row] = _columns(bronze(root), of_bronze, "b_recorder", chosen).to_pylist()
     return Tables(
         rows=rows,
@@ -108,10 +112,14 @@ def read_tables(root: Path, days: int) -> Tables:
             "streamapp-analytics": installed("streamapp-operator"),
             "definitions": str(of_gold.definitions),
             "tables": f"bronze {of_bronze.number}, silver {of_silver.number}, gold {of_gold.number}",
-            "operator": ", ".join(sorted({row["operator_version"] for row in recorders if row["operator_version"]}))
-            or "unknown",
+            "operator": _operators(recorders),
         },
     )
+
+
+def _operators(recorders: Iterable[Row]) -> str:
+    """The versions of the operators that wrote the record."""
+    return ", ".join(sorted({row["operator_version"] for row in recorders if row["operator_version"]})) or "unknown"
 
 
 def missing(read: Spans) -> int:
@@ -120,6 +128,10 @@ def missing(read: Spans) -> int:
     What a recorder wrote before the first that was read is not counted: who begins to read late has none of it.
     """
     return sum(later[0] - earlier[1] - 1 for spans in read.values() for earlier, later in pairwise(spans))
+
+
+def _days(of_silver: Version) -> list[str]:
+    return sorted({day for table, of_table in of_silver.tables.items() if table not in WHOLE for day in of_table})
 
 
 def _require(root: Path, of_bronze: Version, of_gold: Version) -> None:

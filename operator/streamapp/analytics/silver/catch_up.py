@@ -153,10 +153,10 @@ def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame, led: DataFr
         WITH states AS (
             SELECT *, state = 'RESTORING' AS stands, coalesce(lag(state = 'RESTORING') OVER w, false) AS stood
             FROM {samples} WHERE role = 'ACTIVE' AND state IS NOT NULL
-            WINDOW w AS (PARTITION BY cluster, namespace, app, uid, task, dt ORDER BY ts, seq)),
+            WINDOW w AS (PARTITION BY cluster, namespace, app, uid, task, dt ORDER BY ts, seq, ordinal)),
         numbered AS (
             SELECT *, sum(CASE WHEN stands AND NOT stood THEN 1 ELSE 0 END) OVER (
-                PARTITION BY cluster, namespace, app, uid, task, dt ORDER BY ts, seq) AS run
+                PARTITION BY cluster, namespace, app, uid, task, dt ORDER BY ts, seq, ordinal) AS run
             FROM states),
         stops AS (
             SELECT cluster, namespace, app, uid, dt, task, run, min(ts) AS t_stop,

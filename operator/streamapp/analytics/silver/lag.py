@@ -4,7 +4,12 @@ from pyspark.sql import DataFrame
 
 from streamapp.analytics.spark.sql import query
 
-CARRIED = ("tasks", "stateful_tasks", "learner_source", "standby_replicas", "application_recovery_lag")
+OF_CLIENTS = ("heartbeat_seconds", "session_timeout_seconds", "leaves_on_close", "is_static", "streams_versions")
+"""What agents tell of the clients in the pods."""
+CARRIED = (
+    *("tasks", "stateful_tasks", "learner_source", "standby_replicas", "application_recovery_lag", "availability"),
+    *OF_CLIENTS,
+)
 """Settings that a recorder learns only after its start: while it leaves one out, the last known value is in force."""
 
 UNWATCHED = 600
@@ -14,7 +19,8 @@ UNWATCHED = 600
 def config(lines: DataFrame) -> DataFrame:
     """`s_config`: what an application goes by, from one change to the next; a repetition is no change."""
     window = "PARTITION BY cluster, namespace, app, uid ORDER BY ts, recorder, seq"
-    told = {"stateful_tasks": "CASE WHEN size(stateful_tasks) > 0 THEN stateful_tasks END"}
+    lists = ("stateful_tasks", "streams_versions")
+    told = {name: f"CASE WHEN size({name}) > 0 THEN {name} END" for name in lists}
     told["learner_source"] = "nullif(learner_source, '')"
     known = ", ".join(f"last({told.get(name, name)}, true) OVER ({window}) AS {name}" for name in CARRIED)
     return query(
@@ -25,7 +31,8 @@ def config(lines: DataFrame) -> DataFrame:
         told AS (
             SELECT *, to_json(struct(
                 application_id, image, tasks, stateful_tasks, lag_limit, learner_source,
-                standby_replicas, stabilization_seconds, timeout_seconds, scale_down_policy, paused, dry_run)) AS said
+                standby_replicas, stabilization_seconds, timeout_seconds, scale_down_policy, availability,
+                paused, dry_run, {", ".join(OF_CLIENTS)})) AS said
             FROM limited),
         marked AS (SELECT *, lag(said) OVER ({window}) AS before FROM told)
         SELECT *, ts AS valid_from, lead(ts) OVER ({window}) AS valid_to

@@ -45,8 +45,8 @@ def holds(decisions: DataFrame) -> DataFrame:
     """`s_hold_interval`: each hold and day by what it waited for; the shares of a hold sum to its length.
 
     At every instant the tasks that blocked share it equally; those that the line does not name have one row together.
-    `sole_s` is the part in which the task was the only one. `critical` is the task furthest behind at the last look
-    of the day that named any.
+    `sole_s` is the part in which the task was the only one, `stuck_s` that in which the copies came no nearer.
+    `critical` is the task furthest behind at the last look of the day that named any.
     """
     return query(
         f"""
@@ -66,17 +66,17 @@ def holds(decisions: DataFrame) -> DataFrame:
                 transform(blocking, b -> struct(b.task AS task, b.ordinal AS ordinal, 1D / told.by AS weight)),
                 CASE WHEN told.by > size(blocking) THEN array(struct(cast(NULL AS string) AS task,
                     cast(NULL AS bigint) AS ordinal, 1D - size(blocking) / told.by AS weight)) ELSE array() END)
-                END) AS (nth, blocker)
-            FROM split WHERE told.part > 0),
+                END) AS (nth, blocker) FROM split WHERE told.part > 0),
         shares AS (
             SELECT cluster, namespace, app, uid, hold, dt, told.why AS reason, blocker.task AS task,
                 blocker.ordinal AS ordinal, min(t_start) AS t_start, max(t_end) AS t_end,
                 sum(told.part * coalesce(blocker.weight, 1D) / 1e6D) AS share_s,
                 sum(CASE WHEN told.by = 1 AND blocker.task IS NOT NULL THEN told.part ELSE 0L END) / 1e6D AS sole_s,
+                sum(CASE WHEN eta_kind IS NOT NULL THEN CASE WHEN eta_kind = 'NEVER' AND told.why <> 'Unrecorded'
+                    THEN told.part * coalesce(blocker.weight, 1D) / 1e6D ELSE 0D END END) AS stuck_s,
                 coalesce(bool_or(nth = 0 AND t_start = last_named), false) AS critical
             FROM blamed GROUP BY cluster, namespace, app, uid, hold, dt, told.why, blocker.task, blocker.ordinal),
-        lengths AS (
-            SELECT cluster, namespace, app, uid, hold, dt, sum(micros) / 1e6D AS hold_s FROM looks GROUP BY ALL)
+        lengths AS (SELECT cluster, namespace, app, uid, hold, dt, sum(micros) / 1e6D AS hold_s FROM looks GROUP BY ALL)
         SELECT *, hold AS hold_id FROM shares JOIN lengths USING (cluster, namespace, app, uid, hold, dt)
         """,  # noqa: S608 - only our own numbers are put in
         named=_named(decisions),

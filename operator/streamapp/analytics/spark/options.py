@@ -1,4 +1,4 @@
-"""The options of `streamapp-analytics` that say how Spark runs, checked before it starts.
+"""The options of `streamapp-analytics` that say where tables lie and how Spark runs, checked before it starts.
 
 Called by the commands; starts nothing.
 """
@@ -16,6 +16,7 @@ from streamapp.analytics.spark.cluster import WORKER_SECONDS
 Command = TypeVar("Command", bound=Callable[..., Any])
 FOLDER = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path, dir_okay=False)
+ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the tables.")
 LEAST_HEAP = 512
 """MiB: Spark refuses less than 450 of what Java counts, which leaves out one survivor space."""
 

@@ -21,6 +21,12 @@ SUBTOPOLOGIES: Final = 2
 FLAP_SECONDS: Final = (480.0, 60.0)
 """How long a flapping autoscaler keeps the desired replicas, in turn: long enough to converge, and not."""
 FLAP_SIZE: Final = 2
+VOLUME_BYTES: Final = 10 * 2**30
+"""What each claim asks for."""
+STATE_SHARE: Final = 0.3
+"""Part of a volume that a state takes."""
+FULL_SHARE: Final = 0.92
+"""Part of the first volume of the skewed application that its state takes: its first pod has most of the tasks."""
 FLAPS_A_DAY: Final = 6
 
 Floats = NDArray[np.float64]
@@ -53,7 +59,7 @@ class SyntheticApp:
     uid: str
     tasks: tuple[str, ...]
     append: Floats
-    """Slots a second that are written to the changelogs of each task."""
+    """Slots a second that are written to the changelogs of each task, with as many pods as at the beginning."""
     rate: Floats
     """Slots a second that a copy of each task restores on a sound volume."""
     processes: tuple[str, ...]
@@ -61,8 +67,33 @@ class SyntheticApp:
     flaps: bool
     skewed: bool
     sick_ordinal: int | None
+    wants_fewer: bool
+    """Its autoscaler wants fewer pods than its minimum, whenever it is there."""
     events: tuple[tuple[float, int, int], ...]
     """Seconds since the start, replicas before and after."""
+
+    def load(self, at: float) -> float:
+        """Slots written a second, as a multiple of `append`: pods follow the load, but of a skewed application.
+
+        There the busiest pod is the limit, and another pod takes nothing from it.
+        """
+        if self.skewed or not self.events:
+            return 1.0
+        replicas = [self.events[0][1], *(after for begins, _, after in self.events if begins <= at)]
+        return replicas[-1] / replicas[0]
+
+    def written(self, at: Floats) -> Floats:
+        """Seconds of `append` that were written by a time: the load over time, summed up."""
+        edges = np.array([0.0, *(begins for begins, *_ in self.events)])
+        loads = np.array([self.load(edge) for edge in edges])
+        sums = np.concatenate(([0.0], np.cumsum(loads[:-1] * np.diff(edges))))
+        since = np.searchsorted(edges, at, side="right") - 1
+        return np.asarray(sums[since] + loads[since] * (at - edges[since]), dtype=np.float64)
+
+    def state_bytes(self, ordinal: int) -> int:
+        """What lies on the volume of a pod."""
+        share = FULL_SHARE if self.skewed and ordinal == 0 else STATE_SHARE + 0.01 * ordinal
+        return int(share * VOLUME_BYTES)
 
     def speed(self, task: int, ordinal: int) -> float:
         """Slots a second at which a copy restores there."""
@@ -90,7 +121,11 @@ class Truth:
     wasted_a_day: int = FLAPS_A_DAY // 2
     skewed: str = ""
     max_share: float = 0.0
-    """Part of the skewed application's tasks that its first pod runs."""
+    """Part of the skewed application's tasks that its first pod runs. No raise raises its throughput."""
+    full_volume: str = ""
+    """The first volume of the skewed application."""
+    wants_fewer: str = ""
+    """Its autoscaler is at its minimum most of the time, and wants fewer pods then."""
 
 
 def volume(app: SyntheticApp, ordinal: int) -> str:
@@ -120,7 +155,10 @@ def _events(rng: Generator, fleet: Fleet, *, flaps: bool) -> tuple[tuple[float, 
 
 
 def make_apps(fleet: Fleet) -> list[SyntheticApp]:
-    """The applications: the first flaps, the second has a sick volume, the third is skewed, the others are sound."""
+    """The applications: the first flaps, the second has a sick volume, the third is skewed.
+
+    The autoscaler of the fourth wants fewer pods; the others are sound.
+    """
     found = []
     for index in range(fleet.apps):
         rng = np.random.default_rng([fleet.seed, index])
@@ -140,6 +178,7 @@ def make_apps(fleet: Fleet) -> list[SyntheticApp]:
                 skewed=index == 2,
                 # The top ordinal: it comes and goes with each step, so that copies are restored on it.
                 sick_ordinal=fleet.pods if index == 1 else None,
+                wants_fewer=index == 3,
                 events=_events(rng, fleet, flaps=flaps),
             )
         )
@@ -156,5 +195,7 @@ def truth(fleet: Fleet, apps: list[SyntheticApp]) -> Truth:
         sick_volume=(sick.name, volume(sick, fleet.pods)) if sick else ("", ""),
         flapping=next((app.name for app in apps if app.flaps), ""),
         skewed=skewed.name if skewed else "",
+        full_volume=volume(skewed, 0) if skewed else "",
+        wants_fewer=next((app.name for app in apps if app.wants_fewer), ""),
         max_share=float(np.mean(skewed.owners(fleet.pods) == 0)) if skewed else 0.0,
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streamapp.analytics.synthetic.fleet import DAY, Fleet, SyntheticApp, Truth, make_apps, truth
-from streamapp.analytics.synthetic.story import UNKNOWN, Samples, Story
+from streamapp.analytics.synthetic.story import Samples, Story
 
 MICROS: Final = 1_000_000
 CLUSTER, NAMESPACE = "made-up", "fleet"
 ROLES = pa.array([f'"role":"{role}"' for role in ('ACTIVE","state":"RUNNING', "STANDBY", "LEARNER")])
 BUG_SHARE: Final = 0.03
+ONE_LOOK: Final = ("look", "app", "since")
+"""Samples that have these in common are in one line."""
+ALIKE: Final = ("ts", "ordinal", "role", "interval")
+"""Samples of one line that have these in common differ in task and offsets alone."""
+
+
+class Looks(NamedTuple):
+    """Lines of samples: microseconds, application, and what comes after the number."""
+
+    at: NDArray[np.int64]
+    app: NDArray[np.int64]
+    tails: pa.Array
 
 
 def write_record(fleet: Fleet, folder: Path) -> Iterator[tuple[Path, int]]:
@@ -75,84 +87,125 @@ class _Day:
         self.fleet, self.day = fleet, day
         self.recorder = f"streamapp-operator-0_{day:04d}"
         self.heads = pa.array([_head(app) for app in apps])
-        self.tasks = pa.array([f'"task":"{task}",' for app in apps for task in app.tasks])
-        self.processes = pa.array([f',"processId":"{one}"' for app in apps for one in app.processes])
+        self.tasks = pa.array([f'"{task}"' for app in apps for task in app.tasks])
+        self.processes = pa.array([f'{{"processId":"{one}","ordinal":' for app in apps for one in app.processes])
         self.per_app = len(apps[0].tasks), len(apps[0].processes)
         self.rng = np.random.default_rng([fleet.seed, day, 2])
 
     def write(self, samples: Samples, lines: list[tuple[int, int, str]], folder: Path) -> Iterator[tuple[Path, int]]:
-        """One file for each few minutes."""
+        """A file for each few minutes, and one of the samples in them."""
         began = int(self.day * DAY * MICROS)
         step = int(self.fleet.file_seconds * MICROS)
         line_at = np.array([line[0] for line in lines], dtype=np.int64)
         edges = np.arange(began, began + int(DAY * MICROS) + 1, step)
         of_samples, of_lines = np.searchsorted(samples["ts"], edges), np.searchsorted(line_at, edges)
-        seq = 1
         own = {"kind": "recorder", "mark": "STARTED", "operatorVersion": "0.1.0"}
         first = _own_head(self._time(began), self.recorder) + "0," + json.dumps(own, separators=(",", ":"))[1:]
+        seq, begun = 1, [first]
         for n in range(len(edges) - 1):
-            part = {name: column[of_samples[n] : of_samples[n + 1]] for name, column in samples.items()}
-            texts = self._texts(part, lines[of_lines[n] : of_lines[n + 1]], line_at[of_lines[n] : of_lines[n + 1]], seq)
-            seq += len(texts)
-            text = "\n".join(([first] if n == 0 else []) + texts) + "\n"
+            looks = self._looks({name: column[of_samples[n] : of_samples[n + 1]] for name, column in samples.items()})
+            texts = self._texts(
+                looks, lines[of_lines[n] : of_lines[n + 1]], line_at[of_lines[n] : of_lines[n + 1]], seq
+            )
+            seq += sum(map(len, texts))
             stamp = (self.fleet.start + timedelta(microseconds=int(edges[n]))).strftime("%Y%m%dT%H%M%SZ")
-            path = folder / f"{self.recorder}-{stamp}.jsonl.gz"
-            draft = path.with_suffix(".tmp")
-            draft.write_bytes(gzip.compress(text.encode(), 6, mtime=0))
-            draft.rename(path)
-            yield path, len(texts) + (n == 0)
+            for mark, part in (("", begun + texts[0]), ("-samples", texts[1])):
+                if part:
+                    yield _written(folder / f"{self.recorder}-{stamp}{mark}.jsonl.gz", part), len(part)
+            begun = []
 
     def _time(self, micros: int) -> str:
         return (self.fleet.start + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
+    def _times(self, at: NDArray[np.int64]) -> pa.Array:
+        start = int(self.fleet.start.timestamp() * MICROS)
+        return pc.strftime(pa.array(at + start, pa.timestamp("us")), "%Y-%m-%dT%H:%M:%S")
+
     def _texts(
-        self, part: Samples, lines: list[tuple[int, int, str]], line_at: NDArray[np.int64], seq: int
-    ) -> list[str]:
-        at = np.concatenate([part["ts"], line_at])
+        self, looks: Looks, lines: list[tuple[int, int, str]], line_at: NDArray[np.int64], seq: int
+    ) -> tuple[list[str], list[str]]:
+        """The lines, and those of samples, each in order of time and with its number."""
+        at = np.concatenate([line_at, looks.at])
         order = np.argsort(at, kind="stable")
         number = np.empty(len(at), dtype=np.int64)
         number[order] = np.arange(seq, seq + len(at))
-        heads = self.heads.take(pa.array(np.concatenate([part["app"], [line[1] for line in lines]]).astype(np.int64)))
-        start = int(self.fleet.start.timestamp() * MICROS)
-        times = pc.strftime(pa.array(at + start, pa.timestamp("us")), "%Y-%m-%dT%H:%M:%S")
-        tails = pa.concat_arrays([self._tails(part), pa.array([line[2] for line in lines], pa.string())])
+        heads = self.heads.take(pa.array(np.concatenate([[line[1] for line in lines], looks.app]).astype(np.int64)))
+        tails = pa.concat_arrays([pa.array([line[2] for line in lines], pa.string()), looks.tails])
         middle = f'Z","recorder":"{self.recorder}","seq":'
-        found = pc.binary_join_element_wise(heads, times, middle, _text(number), ",", tails, "")
-        return found.take(pa.array(order)).to_pylist()  # type: ignore[no-any-return]
+        found = pc.binary_join_element_wise(heads, self._times(at), middle, _text(number), ",", tails, "")
+        parts = (order[order < len(lines)], order[order >= len(lines)])
+        rest, samples = (found.take(pa.array(part)).to_pylist() for part in parts)
+        return rest, samples
 
-    def _tails(self, part: Samples) -> pa.Array:
+    def _looks(self, part: Samples) -> Looks:
+        """A line for what is sampled of an application within the seconds between two looks."""
+        part = {**part, "look": part["ts"] // int(self.fleet.look_seconds * MICROS)}
+        order = np.lexsort([part[name] for name in (*("task", *reversed(ALIKE)), *reversed(ONE_LOOK))])
+        part = {name: column[order] for name, column in part.items()}
+        begins = _changes(part, ONE_LOOK)
+        alike = np.union1d(begins, _changes(part, ALIKE)).astype(np.int64)
+        copies = _joined_lists(self._copies(part, alike), np.searchsorted(alike, begins))
+        epoch = int(self.fleet.start.timestamp() * 1000) + part["since"][begins]
+        ends = np.append(begins[1:], len(part["ts"]))[: len(begins)] - 1
+        tails = pc.binary_join_element_wise('"kind":"samples","epoch":', _text(epoch), ',"copies":[', copies, "]}", "")
+        return Looks(part["ts"][ends], part["app"][begins].astype(np.int64), tails)
+
+    def _copies(self, part: Samples, begins: NDArray[np.int64]) -> pa.Array:
+        """Copies that have all but task and offsets in common."""
         tasks, processes = self.per_app
         app = part["app"].astype(np.int64)
+        one = {name: column[begins] for name, column in part.items()}
+        names = _joined_lists(self.tasks.take(pa.array(app * tasks + part["task"])), begins)
         offset = part["offset"]
         if self.fleet.bug:
             offset = np.where(self.rng.random(len(offset)) < BUG_SHARE, -1, np.maximum(offset, 0))
-        known = part["role"] != 0 if not self.fleet.bug else offset != UNKNOWN - 1
-        told = pc.if_else(pa.array(known), _joined(',"offset":', offset), "")
-        interval = np.where(part["interval"] == np.float32(self.fleet.heartbeat_seconds), 0, 1)
+        offsets = _joined_lists(_text(offset), begins)
+        known = pa.array((one["role"] != 0) | self.fleet.bug)
+        told = pc.if_else(known, pc.binary_join_element_wise('],"offsets":[', offsets, ""), "")
+        interval = np.where(one["interval"] == np.float32(self.fleet.heartbeat_seconds), 0, 1)
         spans = (self.fleet.heartbeat_seconds, self.fleet.look_seconds)
-        intervals = pa.array([f',"source":"AGENT","intervalSeconds":{float(one)},"epoch":' for one in spans])
-        epoch = int(self.fleet.start.timestamp() * 1000) + part["since"]
+        intervals = pa.array([f',"source":"AGENT","intervalSeconds":{float(span)},"tasks":[' for span in spans])
         return pc.binary_join_element_wise(
-            '"kind":"sample",',
-            self.tasks.take(pa.array(app * tasks + part["task"])),
-            ROLES.take(pa.array(part["role"].astype(np.int64))),
-            _joined(',"ordinal":', part["ordinal"]),
-            self.processes.take(pa.array(app * processes + part["ordinal"])),
-            told,
-            _joined(',"endOffset":', part["end"]),
+            self.processes.take(pa.array(app[begins] * processes + one["ordinal"])),
+            _text(one["ordinal"]),
+            ',"at":"',
+            self._times(one["ts"]),
+            'Z",',
+            ROLES.take(pa.array(one["role"].astype(np.int64))),
             intervals.take(pa.array(interval)),
-            _text(epoch),
-            "}",
+            names,
+            told,
+            '],"endOffsets":[',
+            _joined_lists(_text(part["end"]), begins),
+            "]}",
             "",
         )
 
 
+def _written(path: Path, texts: list[str]) -> Path:
+    draft = path.with_suffix(".tmp")
+    draft.write_bytes(gzip.compress(("\n".join(texts) + "\n").encode(), 6, mtime=0))
+    draft.rename(path)
+    return path
+
+
+def _changes(part: Samples, names: tuple[str, ...]) -> NDArray[np.int64]:
+    """Where rows begin that differ from the one before in some columns."""
+    differs = np.zeros(len(part["ts"]), dtype=bool)
+    differs[:1] = True
+    for name in names:
+        differs[1:] |= part[name][1:] != part[name][:-1]
+    return np.flatnonzero(differs)
+
+
+def _joined_lists(texts: pa.Array, begins: NDArray[np.int64]) -> pa.Array:
+    """Texts from each of these places to the next, with commas between."""
+    offsets = pa.array(np.append(begins, len(texts)).astype(np.int32))
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
+
+
 def _text(numbers: NDArray[Any]) -> pa.Array:
     return pc.cast(pa.array(numbers), pa.string())
-
-
-def _joined(label: str, numbers: NDArray[Any]) -> pa.Array:
-    return pc.binary_join_element_wise(label, _text(numbers), "")
 
 
 def _head(app: SyntheticApp) -> str:

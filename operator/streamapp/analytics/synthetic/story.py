@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from streamapp.analytics.synthetic.fleet import ACCEPTABLE_LAG, DAY, Fleet, SyntheticApp, volume
+from streamapp.analytics.synthetic.fleet import ACCEPTABLE_LAG, DAY, VOLUME_BYTES, Fleet, SyntheticApp, volume
 
 ACTIVE, STANDBY, LEARNER = 0, 1, 2
 UNKNOWN: Final = -1
@@ -31,6 +31,8 @@ class Learner:
     began: float
     lag: float
     gross: float
+    append: float
+    """Slots a second that are written to the task meanwhile."""
     caught_up: float
 
 
@@ -57,6 +59,7 @@ class Story:
         end = self.fleet.days * DAY
         self.pods, self.owners = self.fleet.pods, self.app.owners(self.fleet.pods)
         self._restart(0.0)
+        self._tell_changelogs(0.5)
         starts = [day * DAY for day in range(1, self.fleet.days)]
         events = [event for event in self.app.events if event[0] < end]
         for n, (at, old, new) in enumerate(events):
@@ -65,9 +68,7 @@ class Story:
             self.until = min(events[n + 1][0] if n + 1 < len(events) else end, end)
             self.generation += 1
             self.replicas = {"desired": new, "granted": max(old, self.pods), "actual": self.pods, "ready": self.pods}
-            bounds = {"minReplicas": 1, "maxReplicas": len(self.app.processes), "isActive": True}
-            told = {"name": self.app.name, "aimsAt": "StreamApp", **bounds, "desiredReplicas": new}
-            self._line(at, "autoscaler", told)
+            self._line(at, "autoscaler", self._autoscaler(new))
             scale = {"oldReplicas": old, "newReplicas": new, "actor": "HPA", "generation": self.generation}
             self._line(at, "scale", scale)
             if n % 3 == 1:
@@ -94,6 +95,7 @@ class Story:
             "stabilizationSeconds": 0.0,
             "timeoutSeconds": 0.0,
             "scaleDownPolicy": "Hold",
+            "availability": 99.9,
         }
         self.lines.append((late, "config", config))
         scale = {
@@ -112,6 +114,14 @@ class Story:
     def _decide(self, at: float, verdict: str, reason: str, **more: object) -> None:
         self._line(at, "decision", {"verdict": verdict, "reason": reason, **self.replicas, **more})
 
+    def _autoscaler(self, desired: int) -> dict[str, Any]:
+        """One that wants fewer pods than its minimum says so while it is there."""
+        least = self.fleet.pods if self.app.wants_fewer else 1
+        limited = "TooFewReplicas" if self.app.wants_fewer and desired == least else ""
+        bounds = {"minReplicas": least, "maxReplicas": len(self.app.processes), "desiredReplicas": desired}
+        told = {"isActive": True, "cannotAct": "", "limitedBy": limited}
+        return {"name": self.app.name, "aimsAt": "StreamApp", **bounds, **told}
+
     def _pod(self, ordinal: int, **changes: bool) -> dict[str, Any]:
         sound = {"isScheduled": True, "isRunning": True, "isReady": True}
         return {
@@ -119,6 +129,9 @@ class Story:
             "podUid": f"{self.app.uid[:8]}-{ordinal}-{self.generation}",
             "processId": self.app.processes[ordinal],
             "volume": volume(self.app, ordinal),
+            "stateBytes": self.app.state_bytes(ordinal),
+            "freeBytes": VOLUME_BYTES - self.app.state_bytes(ordinal),
+            "requestedBytes": VOLUME_BYTES,
             **sound,
             **changes,
         }
@@ -169,10 +182,10 @@ class Story:
             waits = [one for one in learners if one.caught_up > look]
             waits.sort(key=lambda one: one.caught_up, reverse=True)
             blocking = [
-                {"task": self.app.tasks[one.task], "ordinal": one.ordinal, "lag": int(_lag(one, self.app, look))}
-                for one in waits
+                {"task": self.app.tasks[one.task], "ordinal": one.ordinal, "lag": int(_lag(one, look))} for one in waits
             ]
-            told = {"blocking": blocking, "blockingCount": len(blocking), "converged": False}
+            kind = "KNOWN" if waits else "NOT_MEASURED"
+            told = {"blocking": blocking, "blockingCount": len(blocking), "converged": False, "etaKind": kind}
             self._decide(look, "Hold", "LearnersCatchingUp" if waits else "ReadingsPending", **hold, **told)
             look += self.fleet.look_seconds
         if look >= self.until:
@@ -207,6 +220,12 @@ class Story:
             self._line(at + away, "gap", {**who, **told})
         self.pods, self.owners, self.since = pods, owners, at
         self._line(at, "group", self._layout(pods, owners, at))
+        self._tell_changelogs(at)
+
+    def _tell_changelogs(self, at: float) -> None:
+        """The ends of all changelogs, which the operator reads at each rebalance."""
+        ends = self._ends(np.arange(len(self.app.tasks)), np.full(len(self.app.tasks), at))
+        self._line(at, "changelogs", {"slots": int(ends.astype(np.int64).sum()), "tasks": len(self.app.tasks)})
 
     def _steady(self, until: float) -> None:
         """Heartbeats of the present layout: every task's active copy and its standby."""
@@ -229,18 +248,19 @@ class Story:
             ordinal, began = int(target[task]), at + self.rng.uniform(0, 5)
             gross = self.app.speed(int(task), ordinal) * self.rng.lognormal(0, 0.05)
             owed = lag * self.rng.uniform(0.5, 1.5)
-            one = Learner(int(task), ordinal, began, owed, gross, began + owed / (gross - self.app.append[task]))
+            append = float(self.app.append[task]) * self.app.load(at)
+            one = Learner(int(task), ordinal, began, owed, gross, append, began + owed / (gross - append))
             found.append(one)
             looks = np.arange(began, one.caught_up + 2 * self.fleet.look_seconds, self.fleet.look_seconds)
             looks = looks[looks < self.until]
             ends = self._ends(np.full(len(looks), task), looks)
-            offset = np.where(looks < one.caught_up, ends - _lag(one, self.app, looks), ends)
+            offset = np.where(looks < one.caught_up, ends - _lag(one, looks), ends)
             where = np.full(len(looks), ordinal)
             self._add(looks, np.full(len(looks), task), LEARNER, where, offset, ends, self.fleet.look_seconds)
         return found
 
     def _ends(self, task: Ints, at: NDArray[np.float64]) -> NDArray[np.float64]:
-        return 5_000_000.0 + self.app.append[task] * at
+        return 5_000_000.0 + self.app.append[task] * self.app.written(at)
 
     def _add(
         self,
@@ -266,6 +286,6 @@ class Story:
         )
 
 
-def _lag(one: Learner, app: SyntheticApp, at: Any) -> Any:
+def _lag(one: Learner, at: Any) -> Any:
     """What a learner still owes; it falls by what it restores beyond what is appended."""
-    return np.maximum(one.lag - (one.gross - app.append[one.task]) * (at - one.began), 0.0)
+    return np.maximum(one.lag - (one.gross - one.append) * (at - one.began), 0.0)

@@ -1,5 +1,7 @@
 """The columns of bronze: those of `streamapp.flightrecord.schema`, one table for each kind of line.
 
+One kind has several rows a line: of `samples` each copy is a row of the table of `sample`.
+
 A column has the name of the model's field; `camel` gives the name of that field in a line. Counts, tasks and offsets
 are 64 bits wide, times are microseconds in UTC. Every column can be null: a line leaves out what is unknown.
 """
@@ -23,7 +25,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from streamapp.flightrecord.schema import Blocker, Holder, Line, Part, Record, Time
+from streamapp.flightrecord.contract import Line, Part, Time
+from streamapp.flightrecord.schema import Blocker, Holder, Record
 
 VERSIONS: Final[tuple[int, ...]] = get_args(Line.model_fields["v"].annotation)
 """Versions of the contract that the pipeline reads."""
@@ -32,11 +35,16 @@ MODELS: Final[Mapping[str, type[Line]]] = {
     model.model_fields[KIND].default: model for model in get_args(get_args(Record)[0])
 }
 """The model of each kind of line."""
+SAMPLE: Final = "sample"
+SAMPLES: Final = "samples"
+"""The kind whose lines are rows of the table of `SAMPLE`, one for each copy."""
 
 TEXT, LONG, DOUBLE, FLAG, TIME = StringType(), LongType(), DoubleType(), BooleanType(), TimestampType()
 TEXTS = ArrayType(TEXT)
 EXTRA: Final = "extra"
 """Column of fields that are not in the contract: their JSON by their name."""
+FIRST: Final = "is_first"
+"""Column of samples: whether it is the first of its line, so that lines can be counted; null where a line has one."""
 _SIMPLE: Final[Mapping[Any, DataType]] = {str: TEXT, int: LONG, float: DOUBLE, bool: FLAG, get_args(Time)[0]: TIME}
 
 
@@ -70,12 +78,14 @@ def own_fields(kind: str) -> dict[str, Any]:
 
 BLOCKER, HOLDER = StructType(list(_columns_of(Blocker))), StructType(list(_columns_of(Holder)))
 LINE: Final = _columns_of(Line)
-OWN: Final[dict[str, tuple[StructField, ...]]] = {
+FIELDS: Final[dict[str, tuple[StructField, ...]]] = {
     kind: tuple(StructField(name, _spark_type(field.annotation)) for name, field in own_fields(kind).items())
     for kind in MODELS
 }
-"""Columns of each kind beside those of every line."""
-TABLES: Final = {kind: "b_" + re.sub("([A-Z])", r"_\1", kind).lower() for kind in MODELS}
+"""Fields of each kind beside those of every line."""
+OWN: Final = {kind: fields for kind, fields in FIELDS.items() if kind != SAMPLES}
+"""Columns of each kind that has a table."""
+TABLES: Final = {kind: "b_" + re.sub("([A-Z])", r"_\1", kind).lower() for kind in OWN}
 """The table of each kind."""
 
 QUARANTINE: Final = "b_quarantine"
@@ -92,7 +102,8 @@ def camel(name: str) -> str:
 
 def table_schema(kind: str) -> StructType:
     """All columns of a kind's table."""
-    return StructType([*LINE, *OWN[kind], StructField(EXTRA, MapType(TEXT, TEXT))])
+    more = [StructField(FIRST, FLAG)] if kind == SAMPLE else []
+    return StructType([*LINE, *OWN[kind], StructField(EXTRA, MapType(TEXT, TEXT)), *more])
 
 
 SCHEMAS: Final = {table: table_schema(kind) for kind, table in TABLES.items()} | {QUARANTINE: QUARANTINE_SCHEMA}

@@ -39,6 +39,12 @@ SILVER: Final = {
         stabilization_seconds=SECONDS,
         timeout_seconds=SECONDS,
         scale_down_policy=TEXT,
+        availability=DOUBLE,
+        heartbeat_seconds=SECONDS,
+        session_timeout_seconds=SECONDS,
+        leaves_on_close=FLAG,
+        is_static=FLAG,
+        streams_versions=TEXTS,
         paused=FLAG,
         dry_run=FLAG,
     ),
@@ -72,6 +78,7 @@ SILVER: Final = {
         converged=FLAG,
         converging_reason=TEXT,
         eta_seconds=SECONDS,
+        eta_kind=TEXT,
     ),
     "s_layout_interval": _table(
         **_SPAN, epoch=LONG, state=TEXT, protocol=TEXT, holders=ArrayType(HOLDER), follow_up=FLAG
@@ -90,6 +97,11 @@ SILVER: Final = {
         process_id=TEXT,
         volume=TEXT,
         state_bytes=LONG,
+        free_bytes=LONG,
+        requested_bytes=LONG,
+        ended_at=TIME,
+        end_reason=TEXT,
+        exit_code=LONG,
     ),
     "s_autoscaler_interval": _table(
         name=TEXT,
@@ -100,7 +112,12 @@ SILVER: Final = {
         current_replicas=LONG,
         desired_replicas=LONG,
         is_active=FLAG,
+        cannot_act=TEXT,
+        limited_by=TEXT,
+        up_window_seconds=SECONDS,
+        down_window_seconds=SECONDS,
     ),
+    "s_changelog_sample": _table(ts=TIME, slots=LONG, tasks=LONG),
     "s_learner_stint": _table(
         **_COPY,
         **_SPAN,
@@ -126,6 +143,7 @@ SILVER: Final = {
         ordinal=LONG,
         share_s=SECONDS,
         sole_s=SECONDS,
+        stuck_s=SECONDS,
         critical=FLAG,
     ),
     "s_assignment_interval": _table(
@@ -185,6 +203,7 @@ SILVER: Final = {
 GOLD: Final = {
     "g_downtime_daily": _table(
         tasks=LONG,
+        availability=DOUBLE,
         task_s=SECONDS,
         n=LONG,
         at_least_s=SECONDS,
@@ -220,7 +239,14 @@ GOLD: Final = {
         slo_met=FLAG,
     ),
     "g_hold_blame": _table(
-        reason=TEXT, task=TEXT, ordinal=LONG, blame_s=SECONDS, sole_s=SECONDS, critical_n=LONG, holds=LONG
+        reason=TEXT,
+        task=TEXT,
+        ordinal=LONG,
+        blame_s=SECONDS,
+        sole_s=SECONDS,
+        stuck_s=SECONDS,
+        critical_n=LONG,
+        holds=LONG,
     ),
     "g_skew_daily": _table(max_share=DOUBLE, imbalance=DOUBLE, gini=DOUBLE, seen_s=SECONDS, bad_s=SECONDS),
     "g_autoscaler_daily": _table(
@@ -231,6 +257,19 @@ GOLD: Final = {
         wasted_slots=LONG,
         replica_h=DOUBLE,
         held_replica_h=DOUBLE,
+        cannot_act_s=SECONDS,
+        below_min_s=SECONDS,
+        above_max_s=SECONDS,
     ),
+    "g_raise": _table(
+        t_event=TIME,
+        actor=TEXT,
+        from_replicas=LONG,
+        to_replicas=LONG,
+        pod_h=DOUBLE,
+        rate_before=DOUBLE,
+        rate_after=DOUBLE,
+    ),
+    "g_volume_daily": _table(volume=TEXT, ordinal=LONG, state_bytes=LONG, free_bytes=LONG, requested_bytes=LONG),
     "g_churn_daily": _table(rebalances=LONG, tasks_moved=LONG, moved_back=LONG, pid_changes=LONG, ghost_members=LONG),
 }

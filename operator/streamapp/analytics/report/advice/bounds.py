@@ -1,19 +1,24 @@
-"""Advice about bounds: the autoscaler's maximum, the lag at which a copy counts as caught up, leftover claims. Pure."""
+"""Advice about bounds: those of the autoscaler, the lag at which a copy counts as caught up, leftover claims. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from math import ceil
 from typing import Any, Final
 
-from streamapp.analytics.report.advice.facts import Facts, next_that_pays, spent
+from streamapp.analytics.report.advice.facts import Facts, enough, next_that_pays, spent
 from streamapp.analytics.report.advice.model import Advice, Effect
 from streamapp.analytics.report.amounts import duration, rate, share
 from streamapp.analytics.report.rows import Row
 
 AT_MOST_SHARE: Final = 0.1
 """Of the time, that an autoscaler must want its maximum."""
+BELOW_SHARE: Final = 0.25
+"""Of the time, in which an autoscaler must want fewer pods than its minimum."""
 LEAST_HOLDS: Final = 5
 """Scale-downs that waited for copies, before another lag is proposed."""
+OF_KEDA: Final = "keda-hpa-"
+"""How the names of autoscalers begin that KEDA makes, and writes over."""
 LIMITS: Final = (2, 5, 10, 20, 50)
 """Multiples of the present lag that are tried."""
 PRICE_S: Final = 1.0
@@ -32,11 +37,7 @@ def autoscaler_maximum(facts: Facts) -> Iterator[Advice]:
     """An autoscaler that stands at its maximum, where one with more pods would share the work better."""
     if not facts.tasks or not facts.threads:
         return
-    by_name: dict[str, list[Row]] = defaultdict(list)
-    for row in facts.rows["s_autoscaler_interval"]:
-        if row["is_active"] and row["max_replicas"] and row["desired_replicas"] is not None:
-            by_name[row["name"]].append(row)
-    for name, rows in sorted(by_name.items()):
+    for name, rows in _autoscalers(facts):
         most = max(rows, key=lambda row: row["t_end"])["max_replicas"]
         same = [row for row in rows if row["max_replicas"] == most]
         whole = sum(map(spent, same))
@@ -59,6 +60,61 @@ def autoscaler_maximum(facts: Facts) -> Iterator[Advice]:
             object="HorizontalPodAutoscaler",
             name=name,
         )
+
+
+def _autoscalers(facts: Facts) -> list[tuple[str, list[Row]]]:
+    """The states of each autoscaler in which it was at work and its numbers were known, by name."""
+    by_name: dict[str, list[Row]] = defaultdict(list)
+    for row in facts.rows["s_autoscaler_interval"]:
+        if row["is_active"] and row["max_replicas"] and row["desired_replicas"] is not None:
+            by_name[row["name"]].append(row)
+    return sorted(by_name.items())
+
+
+def autoscaler_minimum(facts: Facts) -> Iterator[Advice]:
+    """An autoscaler that is kept at its minimum, and says itself that it wants fewer pods."""
+    for name, rows in _autoscalers(facts):
+        least = max(rows, key=lambda row: row["t_end"])["min_replicas"] or 1
+        same = [row for row in rows if row["min_replicas"] == least]
+        below = [row for row in same if row["limited_by"] == "TooFewReplicas"]
+        whole, low = sum(map(spent, same)), sum(map(spent, below))
+        if least < 2 or not whole or low < BELOW_SHARE * whole:
+            continue
+        # Of the counts below, the largest that no smaller one equals: the autoscaler takes more where it wants them.
+        known = facts.tasks and facts.threads
+        proposed = enough(facts.tasks, least - 1, facts.threads) if known else least - 1
+        yield Advice(
+            knob=f"HorizontalPodAutoscaler {name} minimum",
+            current=_pods(least),
+            proposed=_pods(proposed),
+            evidence=f"for {share(low / whole)} of {duration(whole)} it wanted fewer pods than its minimum",
+            days=facts.days,
+            n=len(below),
+            effect=_fewer(low / 3600, least - proposed),
+            vetoes=_of_minimum(facts, name, proposed),
+            patch={"spec": {"minReplicas": proposed}},
+            object="HorizontalPodAutoscaler",
+            name=name,
+        )
+
+
+def _fewer(hours: float, most: int) -> Effect:
+    """It wanted one pod fewer at least; how many it would have wanted is not known."""
+    return Effect(hours, hours * (1 + most) / 2, hours * most, "pod-hours fewer")
+
+
+def _of_minimum(facts: Facts, name: str, proposed: int) -> tuple[str, ...]:
+    vetoes = ["a rise of the load begins with fewer pods: see how long a scale-up takes"]
+    if facts.tasks:
+        each = ceil(facts.tasks / proposed)
+        vetoes.append(f"a pod has up to {each} stateful tasks then: see that its memory and its volume have room")
+    if name.startswith(OF_KEDA):
+        vetoes.append("KEDA made this autoscaler: set `minReplicaCount` of its ScaledObject and not the patch")
+    return tuple(vetoes)
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
 
 
 def acceptable_lag(facts: Facts) -> Iterator[Advice]:

@@ -30,6 +30,11 @@ class Facts:
         return str(next((row["app"] for row in self.rows["s_seen"]), None) or "NAME")
 
     @property
+    def autoscaler(self) -> str:
+        """The name of an autoscaler at work, or a placeholder."""
+        return next((row["name"] for row in self.rows["s_autoscaler_interval"] if row["is_active"]), "NAME")
+
+    @property
     def tasks(self) -> int:
         """Tasks that keep state, or all of them; 0 if unknown."""
         return len(self.config.get("stateful_tasks") or ()) or self.config.get("tasks") or 0

@@ -9,9 +9,16 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Final
 
-from streamapp.analytics.report.advice.bounds import acceptable_lag, autoscaler_maximum, leftover_claims
+from streamapp.analytics.report.advice.bounds import (
+    acceptable_lag,
+    autoscaler_maximum,
+    autoscaler_minimum,
+    leftover_claims,
+)
 from streamapp.analytics.report.advice.facts import Facts, enough
 from streamapp.analytics.report.advice.model import Advice, Effect
+from streamapp.analytics.report.advice.raises import useless_raises
+from streamapp.analytics.report.advice.sizes import volume_size
 from streamapp.analytics.report.advice.volumes import slow_siblings
 from streamapp.analytics.report.amounts import duration
 from streamapp.analytics.report.facts import AUTOSCALERS
@@ -73,7 +80,7 @@ def _window(facts: Facts, way: str, turns: Sequence[float], window: int) -> Advi
     longest = duration(max(turns))
     return Advice(
         knob=f"HorizontalPodAutoscaler {name} window",
-        current="not in the record",
+        current=_present_window(facts, way),
         proposed=duration(window),
         evidence=f"{len(turns)} changes {way} were taken back, each within {longest}",
         days=facts.days,
@@ -82,8 +89,15 @@ def _window(facts: Facts, way: str, turns: Sequence[float], window: int) -> Advi
         vetoes=(f"each change {way} begins {duration(window)} later: see that the lag allows it",),
         patch=patch,
         object="HorizontalPodAutoscaler",
-        name=next((row["name"] for row in facts.rows["s_autoscaler_interval"] if row["is_active"]), "NAME"),
+        name=facts.autoscaler,
     )
+
+
+def _present_window(facts: Facts, way: str) -> str:
+    """The window of the newest active autoscaler, if its spec has one."""
+    rows = [row for row in facts.rows["s_autoscaler_interval"] if row["is_active"]]
+    seconds = max(rows, key=lambda row: row["t_end"], default={f"{way}_window_seconds": None})[f"{way}_window_seconds"]
+    return "not in the record" if seconds is None else duration(seconds)
 
 
 def idle_pods(facts: Facts) -> Iterator[Advice]:
@@ -133,7 +147,10 @@ RULES: Final[Iterable[Callable[[Facts], Iterator[Advice]]]] = (
     slow_siblings,
     flapping,
     acceptable_lag,
+    volume_size,
     autoscaler_maximum,
+    autoscaler_minimum,
+    useless_raises,
     idle_pods,
     warm_copies,
     leftover_claims,
