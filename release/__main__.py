@@ -1,6 +1,7 @@
 """`python -m release`: build, sign and verify. `make release` and `make verify-release` call it."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -11,10 +12,13 @@ from lab.build.chart_tools import build_helm
 from lab.errors import LabError
 from lab.settings import REPOSITORY, Settings
 from lab.terminal import results, show_error
-from release import definition, fresh_root, signing
+from release import changelog, definition, fresh_root, numbering, signing
 from release.build import build
+from release.listings.publication import Publication
 from release.signing import Keys
+from release.source import commit_of
 
+CHANGELOG = REPOSITORY / "CHANGELOG.md"
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 KEY = click.Path(dir_okay=False, path_type=Path)
 
@@ -27,9 +31,16 @@ def release() -> None:
 @release.command("build")
 @FOLDER
 @click.option("--url", default="", help="The folder from which users will load the files; for the manifest of krew.")
-def build_command(folder: Path, url: str) -> None:
-    """Write all files of a release into FOLDER: the same commit gives the same bytes."""
-    source = build(REPOSITORY, folder, Settings.from_environment(), url)
+@click.option("--registry", default="", help="Where the images will be: for the bundle of OLM and for Artifact Hub.")
+@click.option("--key-url", default="", help="Where the public OpenPGP key is served; for Artifact Hub.")
+@click.option(
+    "--openpgp-key", type=KEY, help="The key that will sign the chart; its fingerprint goes beside --key-url."
+)
+def build_command(folder: Path, url: str, registry: str, key_url: str, openpgp_key: Path | None) -> None:
+    """Write all files of a release into FOLDER: the same commit and options give the same bytes."""
+    fingerprint = signing.fingerprint(openpgp_key) if key_url and openpgp_key else ""
+    publication = Publication(url, registry.rstrip("/"), key_url, fingerprint)
+    source = build(REPOSITORY, folder, Settings.from_environment(), publication)
     _show(folder, f"{source.version}, commit {source.commit[:12]}")
 
 
@@ -73,13 +84,34 @@ def check_definition_command(since: str | None) -> None:
     found = definition.changes(old, definition.read(REPOSITORY / definition.DEFINITION))
     for change in found:
         results.print(str(change), markup=False, highlight=False)
-    left = definition.unnamed(found, (REPOSITORY / "CHANGELOG.md").read_text())
+    named = changelog.breaking(CHANGELOG.read_text(), numbering.version_of(REPOSITORY))
+    left = definition.unnamed(found, named)
     if left:
         raise LabError(
             f"{definition.DEFINITION}: takes something from users",
             "; ".join(map(str, left)),
             "keep it as it was, or name the path in backticks under `### Breaking` of CHANGELOG.md",
         )
+
+
+@release.command("cut")
+@click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), default=None, help="Default: today in UTC.")
+def cut_command(day: datetime | None) -> None:
+    """Give the unreleased part of the changelog the version of the source tree and a date."""
+    version = numbering.version_of(REPOSITORY)
+    text = changelog.cut(CHANGELOG.read_text(), version, (day or datetime.now(UTC)).date())
+    CHANGELOG.write_text(text)
+    results.print(f"CHANGELOG.md has a section of {version}. Next: make generate, commit, tag v{version}.")
+
+
+@release.command("begin")
+@click.argument("version")
+@click.option("--release", "revision", default="HEAD", help="The commit of the last release. Default: HEAD.")
+def begin_command(version: str, revision: str) -> None:
+    """Write the number of the next VERSION, and the commit from which an upgrade must work, into the source tree."""
+    changed = numbering.begin(REPOSITORY, version, commit_of(REPOSITORY, revision))
+    for path in changed:
+        results.print(str(path), markup=False, highlight=False)
 
 
 def _show(folder: Path, title: str) -> None:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from lab.build.cache import Cache
 from lab.build.chart_tools import build_helm
 from lab.build.images import Image
@@ -21,8 +23,10 @@ from lab.build.toolchains import find_or_fetch_go
 from lab.errors import LabError
 from lab.settings import Settings
 from lab.terminal import step
-from release import tools
-from release.parts import chart, images, packages, plugin, system
+from release import archives, changelog, tools
+from release.listings import artifact_hub, olm
+from release.listings.publication import Publication
+from release.parts import chart, images, packages, pages, plugin, system
 from release.parts.images import Archive
 from release.records import bills, checksums, contents, statement
 from release.records.contents import Part
@@ -57,11 +61,13 @@ class Bench:
         return folder
 
 
-def build(repository: Path, target: Path, settings: Settings, url: str, place: Path | None = None) -> Source:
+def build(
+    repository: Path, target: Path, settings: Settings, publication: Publication, place: Path | None = None
+) -> Source:
     """Write the release of the commit that is checked out in `repository` into the folder `target`.
 
-    `url` is the folder from which users will load the files, or empty. `place` is where to work, by default the
-    system's folder for temporary files: three gigabytes. Raises LabError; `target` is then as it was before.
+    `place` is where to work, by default the system's folder for temporary files: three gigabytes. Raises LabError;
+    `target` is then as it was before.
     """
     if target.exists() and any(target.iterdir()):
         raise LabError(
@@ -73,43 +79,64 @@ def build(repository: Path, target: Path, settings: Settings, url: str, place: P
         made = workplace / "made"
         made.mkdir()
         bench = Bench(source, workplace, made, settings, Cache(workplace / "cache"), Cache(settings.cache))
-        _fill(bench, url)
+        _fill(bench, publication)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(made, target)
     return source
 
 
-def _fill(bench: Bench, url: str) -> None:
+def _fill(bench: Bench, publication: Publication) -> None:
     source, target = bench.source, bench.target
     helm = build_helm(bench.settings.versions, bench.shared) / "helm"
     go = find_or_fetch_go(bench.settings.versions, bench.shared)
     with step("Wheel and source archive"):
         wheel, sdist = packages.wheel_and_sdist(source, target, bench.workplace / "wheel.log")
-    parts: dict[Path, list[Part]] = {wheel: contents.of_wheel(wheel), sdist: []}
+    parts: dict[Path, list[Part]] = {wheel: contents.of_wheel(wheel), sdist: [], pages.pack(source, target): []}
     jar, programs = _jvm_and_go(bench)
     parts[jar] = contents.of_jar(source)
     parts |= {seed: contents.of_program(seed, go) for seed in _seeds(bench, programs)}
     with step("Images"):
         made = list(_images(bench, wheel, jar, programs))
     parts |= {archive.path: contents.of_image(archive.path, source, go) for archive in made}
+    digests = {archive.name: archive.digest for archive in made}
     with step("Chart"):
-        digests = {archive.name: archive.digest for archive in made}
-        packed = chart.pack(source, digests, helm, bench.room("chart"), target)
-    parts[packed] = [Part("oci", f"streamapp/{name}", digest) for name, digest in digests.items()]
+        named = [Part("oci", f"streamapp/{name}", digest) for name, digest in digests.items()]
+        parts |= dict.fromkeys(_charts(bench, digests, publication, helm), named)
     plugins = {}
     for platform in plugin.PLATFORMS:
         with step(f"Plugin for {platform.name}"), _room(bench, f"plugin-{platform.name}") as room:
             plugins[platform] = plugin.build(source, wheel, platform, room, target)
     parts |= {archive: contents.of_plugin(archive) for archive in plugins.values()}
-    (target / MANIFEST).write_text(plugin.krew_manifest(source, plugins, url))
+    (target / MANIFEST).write_text(plugin.krew_manifest(source, plugins, publication.files))
     with step("Bills of materials"):
         for artifact, found in parts.items():
             bills.write(artifact, found, source)
-    artifacts = [*parts, target / MANIFEST]
-    stated = statement.statement(source, artifacts, _tools(helm, go), {"url": url})
+    artifacts = [*parts, target / MANIFEST, pages.instructions(source, target)]
+    stated = statement.statement(source, artifacts, _tools(helm, go), publication.parameters())
     (target / statement.NAME).write_text(stated)
     checksums.write(target)
+
+
+def _charts(bench: Bench, digests: Mapping[str, str], publication: Publication, helm: Path) -> Iterator[Path]:
+    """Pack the chart, and the bundle of OLM if there is a registry from which it can start the images."""
+    source, room = bench.source, bench.room("chart")
+    notes = changelog.section((source.folder / "CHANGELOG.md").read_text(), source.version)
+    if notes is None:
+        notes = changelog.Section(source.version, "", "")
+    told = artifact_hub.annotations(notes, digests, publication)
+    packed = chart.pack(source, digests, told, helm, room, bench.target)
+    yield packed
+    if publication.registry:
+        values = {**olm.VALUES, "images": {"registry": publication.registry}}
+        objects = chart.rendered(packed, values, helm, source, room)
+        images_of = {name: publication.image(name, digest) for name, digest in digests.items()}
+        charts = source.folder / "charts"
+        head = yaml.safe_load((charts / "streamapp-operator" / "Chart.yaml").read_text())
+        files = olm.bundle(head, objects, images_of, (charts / "icon.svg").read_bytes(), source.epoch)
+        made = bench.target / f"{olm.PACKAGE}-bundle-{source.version}.tar.gz"
+        archives.tar_gz(made, {name: text.encode() for name, text in files.items()}, source.epoch)
+        yield made
 
 
 def _jvm_and_go(bench: Bench) -> tuple[Path, Mapping[tuple[str, str], Path]]:

@@ -6,7 +6,7 @@ know counts as a change that takes something.
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,6 @@ _LOOKED_INTO = frozenset(
 )
 _ONLY_WITH = re.compile(r"!has\(self\.([A-Za-z.]+)\) \|\| [^|]+\Z")
 """A rule of two parts, of which the first holds without the field."""
-_UNRELEASED = re.compile(r"^## Unreleased$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_BREAKING = re.compile(r"^### Breaking\b(.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,11 +51,8 @@ def changes(old: Schema, new: Schema) -> tuple[Change, ...]:
     return tuple(sorted({*_outside(old["spec"], new["spec"]), *_in_versions(old["spec"], new["spec"])}))
 
 
-def unnamed(found: Iterable[Change], changelog: str) -> tuple[Change, ...]:
-    """The changes whose path no Breaking section of the unreleased part of the changelog has in backticks."""
-    unreleased = _UNRELEASED.search(changelog)
-    sections = _BREAKING.findall(unreleased[1]) if unreleased else []
-    named = {name for section in sections for name in re.findall(r"`([^`\n]+)`", section)}
+def unnamed(found: Iterable[Change], named: Container[str]) -> tuple[Change, ...]:
+    """The changes whose path is not among the names that the changelog has as breaking."""
     return tuple(change for change in found if change.path not in named)
 
 

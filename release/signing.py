@@ -64,18 +64,28 @@ def check(keys: Keys) -> None:
 
 def identity(key: Path) -> str:
     """Give the name in an OpenPGP key, by which Helm chooses it; LabError if the file has no private key."""
+    return _of_key(key, "uid")
+
+
+def fingerprint(key: Path) -> str:
+    """Give the fingerprint of an OpenPGP key in hexadecimal digits; LabError if the file has no private key."""
+    return _of_key(key, "fpr")
+
+
+def _of_key(key: Path, record: str) -> str:
+    """Give the first value of a kind of record that gpg shows."""
     with tempfile.TemporaryDirectory() as home:
         command: Command = ["gpg", "--homedir", home, "--batch", "--with-colons", "--show-keys", key]
         told = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = [line.split(":") for line in told.stdout.splitlines()]
-    names = [row[9] for row in rows if row[0] == "uid"]
-    if not names or not any(row[0] == "sec" for row in rows):
+    values = [row[9] for row in rows if row[0] == record]
+    if not values or not any(row[0] == "sec" for row in rows):
         raise LabError(
             f"key {key}: no private OpenPGP key in it",
             told.stderr.strip().partition("\n")[0] or "gpg finds none",
             "write it with gpg --export-secret-keys NAME > FILE",
         )
-    return str(names[0])
+    return str(values[0])
 
 
 def sign(folder: Path, keys: Keys, helm: Path) -> None:
@@ -134,7 +144,24 @@ def _sign_chart(folder: Path, key: Path, helm: Path, workplace: Path) -> None:
             "this Helm packs otherwise than the one that made the release",
             "build and sign with the Helm of versions.toml, as make release does",
         )
-    shutil.move(f"{again}.prov", folder)
+    provenance = Path(f"{again}.prov")
+    provenance.write_text(_with_checksum(provenance.read_text(), workplace))
+    shutil.move(provenance, folder)
+
+
+def _with_checksum(provenance: str, workplace: Path) -> str:
+    """Give a signed text with the checksum line of its signature.
+
+    Helm writes none. Where the signature's length is a multiple of three, GnuPG 2.2 then finds no end of it, and gpgv
+    calls a good signature broken.
+    """
+    signed, begin, block = provenance.partition("-----BEGIN PGP SIGNATURE-----\n")
+    encoded, end, _ = block.partition("-----END PGP SIGNATURE-----")
+    raw, armoured = workplace / "signature", workplace / "signature.asc"
+    raw.write_bytes(base64.b64decode(encoded.rpartition("\n\n")[2]))
+    _run(["gpg", "--homedir", workplace, "--batch", "--output", armoured, "--enarmor", raw], workplace)
+    whole = armoured.read_text().partition("\n\n")[2].partition("-----END")[0]
+    return f"{signed}{begin}\n{whole}{end}\n"
 
 
 def _run(command: Command, workplace: Path, *, fails: bool = False) -> int:

@@ -52,6 +52,11 @@ def export(repository: Path, folder: Path) -> Source:
     return Source(folder, commit, epoch, version)
 
 
+def commit_of(repository: Path, revision: str) -> str:
+    """Give the full hash of the commit that a revision names; LabError if there is none."""
+    return _git(repository, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
+
+
 def _git(repository: Path, *arguments: str) -> bytes:
     try:
         ran = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, check=False)

@@ -1,4 +1,4 @@
-"""Builds the judge of workflow files from its Go module, and asks programs for their versions.
+"""Builds the judges of workflow files and of bundles from their Go modules, and asks programs for their versions.
 
 Called by the command line and the test of the workflows. What they make is in the lab's cache: it is no part of a
 release.
@@ -20,6 +20,12 @@ def actionlint(versions: Versions, cache: Cache) -> Path:
     """Give actionlint, which judges workflow files."""
     module = f"github.com/rhysd/actionlint/cmd/actionlint@v{versions.actionlint}"
     return _install("actionlint", module, "-s -w", versions, cache)
+
+
+def operator_verify(versions: Versions, cache: Cache) -> Path:
+    """Give the judge of bundles, with the validators that operator-sdk has; ten minutes the first time."""
+    module = f"github.com/operator-framework/api/cmd/operator-verify@v{versions.operator_framework_api}"
+    return _install("operator-verify", module, "-s -w", versions, cache)
 
 
 def _install(name: str, module: str, flags: str, versions: Versions, cache: Cache) -> Path:

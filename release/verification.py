@@ -28,6 +28,8 @@ BILL = ".cdx.json"
 PROCESSORS = ["amd64", "arm64"]
 PLAIN = (BILL, ".intoto.json")
 """Files that describe others need no bill of their own."""
+TEXTS = (".krew.yaml", "INSTALL.md")
+"""Artifacts that are made of no other part."""
 
 
 class BrokenError(Exception):
@@ -141,7 +143,18 @@ def check_images(folder: Path) -> str:
     found = {path.name.split("-")[1]: index_digest(path) for path in sorted(folder.glob("streamapp-*.oci.tar"))}
     if told != found or not found:
         raise BrokenError(f"{chart.name}: it names the images {told}, and the archives are {found}")
+    for bundle in folder.glob("streamapp-operator-bundle-*.tar.gz"):
+        named = set(re.findall(r"image: '?[^\s'@]+@(sha256:[0-9a-f]{64})", cluster_service_version(bundle)))
+        if named != set(found.values()):
+            raise BrokenError(f"{bundle.name}: it names the images {named}, and the archives are {found}")
     return f"the chart names the digests of {', '.join(found)}"
+
+
+def cluster_service_version(bundle: Path) -> str:
+    """The ClusterServiceVersion in a bundle."""
+    with tarfile.open(bundle) as packed:
+        file = packed.extractfile("manifests/streamapp-operator.clusterserviceversion.yaml")
+        return file.read().decode() if file else ""
 
 
 def index_digest(archive: Path) -> str:
@@ -172,7 +185,7 @@ def check_bills(folder: Path) -> str:
     """Every artifact has a bill of materials that names it by its digest."""
     count = 0
     for name, value in listed(folder).items():
-        if name.endswith((*PLAIN, ".krew.yaml")):
+        if name.endswith((*PLAIN, *TEXTS)):
             continue
         bill = folder / f"{name}{BILL}"
         if not bill.is_file():

@@ -50,11 +50,12 @@
 {{- end }}
 
 {{- /* Bytes of the emptyDir: the files, one that grows between two looks at them, the copy that is made of one that was
-left by a process that died, a block of 4 KiB for each file's last one and its folder's, and what is written at once. */ -}}
+left by a process that died, a block of 4 KiB for each file's last one and its folder's (there are two files at a time),
+and what is written at once. */ -}}
 {{- define "streamapp-operator.recordRoom" -}}
 {{- with .Values.record }}
 {{- $files := add 1 (div (int64 .ageSeconds) (int64 .closeSeconds)) }}
-{{- add (int64 .bytes) (mul 2 (int64 .closeBytes)) (mul 4096 $files) 16777216 }}
+{{- add (int64 .bytes) (mul 2 (int64 .closeBytes)) (mul 8192 $files) 16777216 }}
 {{- end }}
 {{- end }}
 
