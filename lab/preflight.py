@@ -27,6 +27,8 @@ _PROGRAMS = {
     "setpriv": "util-linux",
     "unshare": "util-linux",
     "mount": "mount",
+    "losetup": "mount",
+    "mkfs.xfs": "xfsprogs",
 }
 GIB = 1024**3
 MEMORY_NEEDED = 3 * GIB

@@ -38,11 +38,13 @@ class Versions:
     spark_token_provider: str
     spark_kafka_clients: str
     spark_commons_pool: str
+    spring_boot: str
     go: str
     java: str
     maven: str
     kind_node: str
     actionlint: str
+    operator_framework_api: str
 
     @classmethod
     def read(cls, path: Path = REPOSITORY / "versions.toml") -> "Versions":
@@ -64,11 +66,13 @@ class Versions:
             spark_token_provider=table["spark"]["token-provider"],
             spark_kafka_clients=table["spark"]["kafka-clients"],
             spark_commons_pool=table["spark"]["commons-pool"],
+            spring_boot=table["spring"]["boot"],
             go=table["toolchains"]["go"],
             java=table["toolchains"]["java"],
             maven=table["toolchains"]["maven"],
             kind_node=table["kind"]["node"],
             actionlint=table["release"]["actionlint"],
+            operator_framework_api=table["release"]["operator-framework-api"],
         )
 
 

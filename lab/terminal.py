@@ -5,11 +5,12 @@ Progress goes to standard error and results to standard output, so that a table 
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
 from lab.errors import LabError
@@ -18,6 +19,14 @@ progress = Console(stderr=True, highlight=False)
 """Steps, spinners and errors."""
 results = Console(highlight=False)
 """What was asked for: tables, logs, figures."""
+
+
+def show_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Show a table among the results."""
+    table = Table(*titles, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*row)
+    results.print(table)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.archives import unpack
 from lab.build import bases, maven, python_packages
 from lab.build.cache import Cache, content_key
 from lab.build.images import BuiltImage, Image, build_image
@@ -20,8 +21,8 @@ from lab.settings import REPOSITORY, Settings
 from lab.terminal import step
 
 COMMIT = "9e00eca3abde30925502fcb7e98aee740f88f5d8"
-"""The oldest commit from which and to which an operator is replaced without a restart: since then it writes the hold
-record with the parts of today and makes the same pod templates."""
+"""The last release, or the candidate of the first one, by its hash since a clone can lack tags. From it and to it an
+operator is replaced without a restart. `python -m release begin` writes it."""
 TAG = f"at-{COMMIT[:12]}"
 
 
@@ -76,7 +77,7 @@ def sources_of_commit(cache: Cache) -> Path:
                 what = f"commit {COMMIT[:12]}: its files cannot be read"
                 raise LabError(what, outcome.why(), "use a clone with its whole history: git fetch --unshallow")
             with tarfile.open(archive) as files:
-                files.extractall(folder, filter="data")
+                unpack(files, folder)
         archive.unlink()
 
     return cache.entry(name, content_key({"commit": COMMIT}), build)

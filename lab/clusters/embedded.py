@@ -115,10 +115,7 @@ class EmbeddedCluster:
 
     def skipped(self) -> Sequence[str]:
         """Say what the embedded node cannot show."""
-        return (
-            "NetworkPolicy: the bridge network enforces none",
-            "volume growth: a volume is a folder and has no size",
-        )
+        return ("NetworkPolicy: the bridge network enforces none",)
 
     def status(self) -> dict[str, Any]:
         """Give the supervisor's status file; LabError if the lab is not up."""

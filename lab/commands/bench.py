@@ -6,13 +6,12 @@ from pathlib import Path
 from statistics import median
 
 import click
-from rich.table import Table
 
 from lab.commands.measure import require_kept
 from lab.commands.node_namespace import in_node_namespace
 from lab.scenarios.benchmark import PROBING_SECONDS, Benchmark, Benchmarker
 from lab.scenarios.plain_scale_in import ScaleIn
-from lab.terminal import results
+from lab.terminal import results, show_table
 
 Row = tuple[str, ...]
 _STEP_TITLES = (
@@ -39,10 +38,7 @@ def bench(
         benchmark = Benchmarker(session, records, rate).run(held, plain, unaided)
     for title, titles, rows in _tables(benchmark):
         results.print(f"\n{title}", style="bold")
-        table = Table(*titles, box=None, pad_edge=False, header_style="bold")
-        for row in rows:
-            table.add_row(*row)
-        results.print(table)
+        show_table(titles, rows)
     results.print(_memory(benchmark))
     if json_file:
         json_file.write_text(json.dumps(benchmark.to_json(), indent=2) + "\n")

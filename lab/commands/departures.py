@@ -6,12 +6,11 @@ from pathlib import Path
 from statistics import median
 
 import click
-from rich.table import Table
 
 from lab.commands.measure import require_kept
 from lab.commands.node_namespace import in_node_namespace
 from lab.scenarios.departures import KINDS, WAYS, Departer, Departures
-from lab.terminal import results
+from lab.terminal import show_table
 
 _UNKNOWN = "unknown"
 TITLES = ("way", "application", "median (s)", "worst (s)", "each (s)", "quiet, worst (s)", "to settled, median (s)")
@@ -42,10 +41,7 @@ def bench_departures(
             if json_file:
                 json_file.write_text(json.dumps([one.to_json() for one in found], indent=2) + "\n")
     rows = [row(one, way) for way in ways or WAYS for one in found]
-    table = Table(*TITLES, box=None, pad_edge=False, header_style="bold")
-    for each in rows:
-        table.add_row(*each)
-    results.print(table)
+    show_table(TITLES, rows)
     if markdown:
         lines = [TITLES, ("---", "---", *("---:",) * 2, "---", *("---:",) * 2), *rows]
         markdown.write_text("".join(f"| {' | '.join(line)} |\n" for line in lines))

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from lab.commands.measure import require_kept
 from lab.commands.node_namespace import in_node_namespace
 from lab.scenarios.moves import AFTER, BEFORE, WAYS, Mover, Moves, Scaling, Spread
-from lab.terminal import results
+from lab.terminal import show_table
 
 TITLES = (
     *("way", "pods", "moved", "p50 (s)", "p99 (s)", "worst (s)", "stayed, worst (s)", "quiet, worst (s)"),
@@ -19,7 +18,7 @@ TITLES = (
 
 @click.command("bench-moves")
 @click.option("--way", "names", multiple=True, type=click.Choice(list(WAYS)), help="One of them; default: all.")
-@click.option("--steps", default=10, show_default=True, help="Scale-ins in each way, and scale-ups between them.")
+@click.option("--steps", default=12, show_default=True, help="Scale-ins in each way, and scale-ups between them.")
 @click.option("--rate", default=300, show_default=True, help="Records a second of the steady load.")
 @click.option("--records", type=int, help="Keys to preload, instead of each way's own number.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
@@ -38,10 +37,7 @@ def bench_moves(
     with in_node_namespace() as session:
         found = Mover(session, rate, steps).run(chosen)
     rows = [row for one in found for row in (_row(one, AFTER), _row(one, BEFORE))]
-    table = Table(*TITLES, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*row)
-    results.print(table)
+    show_table(TITLES, rows)
     if json_file:
         json_file.write_text(json.dumps([one.to_json() for one in found], indent=2) + "\n")
     if markdown:

@@ -4,7 +4,20 @@ import sys
 
 import click
 
-from lab.commands import bench, cluster, demo, departures, matrix, measure, moves, plain_scale_in, second_node, tests
+from lab.commands import (
+    bench,
+    chaos,
+    cluster,
+    demo,
+    departures,
+    holds,
+    matrix,
+    measure,
+    moves,
+    plain_scale_in,
+    second_node,
+    tests,
+)
 from lab.errors import LabError
 from lab.terminal import show_error
 
@@ -27,6 +40,8 @@ for command in (
     bench.bench,
     moves.bench_moves,
     departures.bench_departures,
+    holds.bench_holds,
+    chaos.chaos,
     matrix.matrix,
     plain_scale_in.plain_scale_in,
     measure.gaps,

@@ -21,7 +21,8 @@ import (
 const volumeDriver = "lab.streamapp.dev/local"
 
 // localVolumes makes one folder per claim and offers it as a `local` volume of every node: all nodes of the
-// lab are on one machine and see its files.
+// lab are on one machine and see its files. A class with the parameter `sized` gets a loop device instead, which
+// has a size and can be full; the kubelet makes its file system.
 //
 // The controller-manager's own host-path provisioner is not used: Kubernetes does not apply a
 // pod's fsGroup to hostPath volumes, so a container without rights could not write to them.
@@ -33,8 +34,16 @@ type localVolumes struct {
 func (v *localVolumes) Provision(
 	_ context.Context, options provisioning.ProvisionOptions,
 ) (*corev1.PersistentVolume, provisioning.ProvisioningState, error) {
-	path := filepath.Join(v.folder, options.PVName)
-	if err := os.MkdirAll(path, 0o770); err != nil {
+	source := &corev1.LocalVolumeSource{Path: filepath.Join(v.folder, options.PVName)}
+	storage := options.PVC.Spec.Resources.Requests[corev1.ResourceStorage]
+	if options.StorageClass.Parameters[sizedParameter] == "true" {
+		device, err := attach(v.image(options.PVName), storage.Value())
+		if err != nil {
+			return nil, provisioning.ProvisioningFinished, fmt.Errorf("volume %s: %w", options.PVName, err)
+		}
+		fileSystem := "xfs" // ext4 grows only with CAP_SYS_RESOURCE, which not every machine gives
+		source = &corev1.LocalVolumeSource{Path: device, FSType: &fileSystem}
+	} else if err := os.MkdirAll(source.Path, 0o770); err != nil {
 		return nil, provisioning.ProvisioningFinished, fmt.Errorf("make folder of volume %s: %w", options.PVName, err)
 	}
 	volume := &corev1.PersistentVolume{
@@ -42,17 +51,18 @@ func (v *localVolumes) Provision(
 		Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeReclaimPolicy: *options.StorageClass.ReclaimPolicy,
 			AccessModes:                   options.PVC.Spec.AccessModes,
-			Capacity: corev1.ResourceList{
-				corev1.ResourceStorage: options.PVC.Spec.Resources.Requests[corev1.ResourceStorage],
-			},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
-			NodeAffinity:           onAnyOf(v.nodes),
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: storage},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: source},
+			NodeAffinity:                  onAnyOf(v.nodes),
 		},
 	}
 	return volume, provisioning.ProvisioningFinished, nil
 }
 
 func (v *localVolumes) Delete(_ context.Context, volume *corev1.PersistentVolume) error {
+	if volume.Spec.Local != nil && isSized(volume) {
+		return detach(v.image(volume.Name))
+	}
 	if volume.Spec.Local == nil || filepath.Dir(volume.Spec.Local.Path) != v.folder {
 		return fmt.Errorf("volume %s lies outside %s and is left alone", volume.Name, v.folder)
 	}
@@ -82,9 +92,9 @@ func runVolumes() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	provisioning.NewProvisionController(
-		ctx, kubernetes.NewForConfigOrDie(config), volumeDriver,
-		&localVolumes{folder: filepath.Clean(*folder), nodes: strings.Split(*nodes, ",")}, provisioning.LeaderElection(false),
-	).Run(ctx)
+	client := kubernetes.NewForConfigOrDie(config)
+	volumes := &localVolumes{folder: filepath.Clean(*folder), nodes: strings.Split(*nodes, ",")}
+	go volumes.expand(ctx, client)
+	provisioning.NewProvisionController(ctx, client, volumeDriver, volumes, provisioning.LeaderElection(false)).Run(ctx)
 	return 0
 }

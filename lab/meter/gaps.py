@@ -27,7 +27,7 @@ interval (`commit.interval.ms`, 100 ms unless set), and after a crash by the tim
 its readers.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -217,6 +217,17 @@ def find_gaps(inputs: Mapping[int, Appends], outputs: Mapping[int, Appends], win
     return GapReport(window, tuple(rows))
 
 
+def long_gaps(
+    inputs: Mapping[int, Appends], outputs: Mapping[int, Appends], window: Window, least_ms: int
+) -> Mapping[int, tuple[Gap, ...]]:
+    """Find every gap of at least so many milliseconds of each partition, in the order of time; else as `find_gaps`."""
+    nothing = Appends(np.empty(0, np.int64), np.empty(0, np.int64))
+    return {
+        number: tuple(_long(_silences(inputs[number], outputs.get(number, nothing), window.end_ms), window, least_ms))
+        for number in sorted(inputs)
+    }
+
+
 def partition_gap(partition: int, inputs: Appends, outputs: Appends, window: Window) -> PartitionGap:
     """Find the gap of one input partition; the module's docstring defines it."""
     silences = _silences(inputs, outputs, window.end_ms)
@@ -260,6 +271,13 @@ def _gap(silences: _Silences, longest: int, window: Window, arrived: Ints) -> Ga
     if arrived.size:
         return Gap(int(arrived.min()), int(arrived.min()), before_ms=0, open=False)
     return None
+
+
+def _long(silences: _Silences, window: Window, least_ms: int) -> Iterator[Gap]:
+    starts = np.maximum(silences.splits, window.start_ms)
+    for number in np.flatnonzero(silences.ends - starts >= least_ms).tolist():
+        begun, start, end = (int(each[number]) for each in (silences.splits, starts, silences.ends))
+        yield Gap(start, end, start - begun, number == silences.ends.size - 1)
 
 
 def _quiet(silences: _Silences, longest: int) -> int | None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from lab.errors import LabError
 from lab.meter.counts import CountReport, Inputs, Outputs, compare
-from lab.meter.gaps import Appends, GapReport, Window, find_gaps
+from lab.meter.gaps import Appends, Gap, GapReport, Window, find_gaps, long_gaps
 from lab.meter.outputs import Answers
 from lab.meter.tail import Tail, decode_batch, last_inputs, settled, until_caught_up
 from lab.meter.topics import APPEND_TIME_SETTING, Batch, Broker, Isolation, Progress, Span, in_silence, read
@@ -54,7 +54,29 @@ def measure_gaps(
     Raises:
         LabError: the broker does not answer, a topic lacks append times, the window is open, or an output is foreign.
     """
-    broker, topics = Broker(bootstrap), (input_topic, output_topic)
+    topics = input_topic, output_topic
+    return find_gaps(*_appends(bootstrap, topics, window, isolation, lead_in_s, progress), window)
+
+
+def measure_long_gaps(
+    bootstrap: str, input_topic: str, output_topic: str, window: Window, least_s: float
+) -> Mapping[int, tuple[Gap, ...]]:
+    """Measure every gap of at least so many seconds of each input partition; else as `measure_gaps`."""
+    topics = input_topic, output_topic
+    found = _appends(bootstrap, topics, window, Isolation.COMMITTED, LEAD_IN_S, in_silence)
+    return long_gaps(*found, window, round(least_s * 1000))
+
+
+def _appends(
+    bootstrap: str,
+    topics: tuple[str, str],
+    window: Window,
+    isolation: Isolation,
+    lead_in_s: float,
+    progress: Progress,
+) -> tuple[Mapping[int, Appends], Mapping[int, Appends]]:
+    """Read the inputs and the outputs of a window and its lead-in, by input partition."""
+    broker, (input_topic, output_topic) = Broker(bootstrap), topics
     for topic in topics:
         _require_append_times(broker, topic)
     require_over(window, time.time() * 1000, (broker.newest_ms(topic) for topic in topics))
@@ -67,7 +89,7 @@ def measure_gaps(
         answers = decode_batch(batch)
         _require_known(batch, answers, input_topic, reach[input_topic])
         outputs.add(answers.partitions, answers.offsets, batch.append_times())
-    return find_gaps(_by_partition(inputs, reach[input_topic]), _by_partition(outputs, reach[input_topic]), window)
+    return _by_partition(inputs, reach[input_topic]), _by_partition(outputs, reach[input_topic])
 
 
 def require_over(window: Window, now_ms: float, newest_ms: Iterable[int | None]) -> None:

@@ -5,7 +5,7 @@ that nothing is missing in a pipe. All text is ASCII, and the bars become hyphen
 80 columns are enough.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -156,3 +156,9 @@ def _judgement(report: CountReport) -> str:
             return "kept: nothing lost, nothing doubled"
         case CountVerdict.KEPT:
             return "kept: nothing lost (repeats are allowed under at-least-once)"
+
+
+def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Give a table in Markdown: the first column is of names, the others of figures."""
+    lines = (titles, ("---", *("---:",) * (len(titles) - 1)), *rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -254,6 +254,7 @@ def _free(path: Path) -> bool:
 
 def clear(layout: Layout) -> None:
     """Remove what a lab leaves on the host: its written state, empty folders that it made, cgroups. Needs the lock."""
+    detach_devices(layout.volumes)
     for folder in (layout.etc, layout.var):
         shutil.rmtree(folder, ignore_errors=True)
         if folder.exists():
@@ -269,6 +270,17 @@ def clear(layout: Layout) -> None:
     layout.made_folders.unlink(missing_ok=True)
     for node in NODES:
         clear_node(Layout(layout.state, node))
+
+
+def detach_devices(folder: Path) -> None:
+    """Let go of the loop devices on files of a folder: they would outlive the files."""
+    listed = subprocess.run(
+        ("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"), capture_output=True, text=True, check=False
+    )
+    for line in listed.stdout.splitlines():
+        device, _, file = line.partition(" ")
+        if Path(file.strip().removesuffix(" (deleted)")).is_relative_to(folder):
+            subprocess.run(("losetup", "--detach", device), check=False)
 
 
 def clear_node(layout: Layout) -> None:

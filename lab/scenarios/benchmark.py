@@ -121,9 +121,7 @@ class Benchmarker:
         everything = [alone, *cases.values()]
         with step("remove what an earlier run left"):
             remove_all(self._kubectl, self._bootstrap, everything)
-        if not operator_deployment.is_there(self._kubectl):
-            with step("install the operator"):
-                operator_deployment.deploy(self._kubectl)
+        operator_deployment.deploy_if_missing(self._kubectl)
         scenario = PlainScaleIn(self._session, alone)
         observed = {name: ObservedApp.of(self._kubectl, self._bootstrap, one) for name, one in cases.items()}
         with step(f"three applications of {self._records:,} keys and {self._rate} records a second each"):

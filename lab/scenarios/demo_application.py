@@ -20,6 +20,8 @@ from lab.errors import LabError
 from lab.settings import EXAMPLES
 
 NAMESPACE = "demo"
+BOOTSTRAP = "kafka.kafka.svc:9092"
+"""The lab's broker, as pods reach it."""
 MANIFESTS = EXAMPLES / "counter" / "kubernetes"
 WORKLOAD = "statefulset/counter"
 SELECTOR = "app.kubernetes.io/name=counter"
@@ -47,6 +49,10 @@ class DemoApplication:
     """What each of its pods, its load included, asks for, so that many fit on one node; empty: as in the manifest."""
     quiet: tuple[int, ...] = ()
     """Partitions of the input that get no record, neither preloaded nor by the steady load."""
+    bootstrap: str = BOOTSTRAP
+    """Where its pods, the load and the operator reach its brokers."""
+    copies: int = 1
+    """Replication factor of its input and its output; its internal topics have the brokers' default."""
 
     @property
     def input_topic(self) -> str:
@@ -80,6 +86,7 @@ class DemoApplication:
             "APPLICATION_ID": self.application_id,
             "INPUT_TOPIC": self.input_topic,
             "OUTPUT_TOPIC": self.output_topic,
+            "BOOTSTRAP_SERVERS": self.bootstrap,
         }
         return names if self.is_inferable else names | {"TOPOLOGY": self.shape, "TABLE_TOPIC": self.table_topic}
 
@@ -237,5 +244,10 @@ def _arguments(words: list[str], application: DemoApplication) -> list[str]:
 
 def _figure(word: str, before: str, application: DemoApplication) -> str:
     # The loads' sizes are arguments, not variables: `--records 1000000`, `--rate 500`.
-    figures = {"--records": application.records, "--keys": application.records, "--rate": application.rate}
+    figures = {
+        "--records": application.records,
+        "--keys": application.records,
+        "--rate": application.rate,
+        "--replication-factor": application.copies,
+    }
     return str(figures[before]) if before in figures else word

@@ -105,9 +105,7 @@ class Departer:
 
     def run(self, kinds: Sequence[Kind], ways: Sequence[str]) -> Iterator[Departures]:
         """Play every way with every kind, one kind after the other."""
-        if not operator_deployment.is_there(self.kubectl):
-            with step("install the operator"):
-                operator_deployment.deploy(self.kubectl)
+        operator_deployment.deploy_if_missing(self.kubectl)
         for kind in kinds:
             yield self._play(kind, ways)
 
@@ -221,7 +219,7 @@ class Departer:
 
             def lose() -> int:
                 node.cut_power()
-                wait_until("the node is missed", lambda: _is_missed(self.kubectl, node.name), 120)
+                wait_until("the node is missed", lambda: is_missed(self.kubectl, node.name), 120)
                 self.kubectl.run("taint", "node", node.name, OUT_OF_SERVICE)
                 wait_until("a pod on the first node", lambda: _node(one) == FIRST.name, 120)
                 return PODS
@@ -276,6 +274,7 @@ def _node(one: DepartingApp) -> str:
     return str(pod["spec"].get("nodeName", ""))
 
 
-def _is_missed(kubectl: Kubectl, node: str) -> bool:
+def is_missed(kubectl: Kubectl, node: str) -> bool:
+    """Tell whether Kubernetes has called a node lost, since it says nothing any more."""
     conditions = kubectl.json("get", "node", node)["status"]["conditions"]
     return any(one["type"] == "Ready" and one["status"] == "Unknown" for one in conditions)

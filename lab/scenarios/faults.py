@@ -1,10 +1,14 @@
-"""What goes wrong in a cluster, brought about on purpose: killed containers, full memory, lost packets, moved volumes.
+"""What goes wrong in a cluster, brought about on purpose: killed and frozen processes, full memory, lost packets.
 
-All of it within the embedded lab's own namespaces: its containers, its network, the folders of its volumes.
+Volumes that change places, too. All of it within the embedded lab's own namespaces: its processes, its network, the
+folders of its volumes.
 """
 
 import json
+import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +22,8 @@ from lab.settings import Settings
 _PROCESS_FILE = "kafka-streams-process-metadata"
 _EATERS = 24
 _EATEN_MEGABYTES = 40
+_STOPPED_SECONDS, _RUNNING_SECONDS = 0.8, 0.2
+"""Of a process that is made slow."""
 
 
 def restarts(pod: Mapping[str, Any]) -> int:
@@ -27,12 +33,45 @@ def restarts(pod: Mapping[str, Any]) -> int:
 
 def kill_container(pod: Mapping[str, Any]) -> None:
     """Send SIGKILL to process 1 of a pod's first container."""
-    identity = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+    subprocess.run(
+        (*_tasks(pod), "kill", "--signal", "SIGKILL", _first_container(pod)), check=True, capture_output=True
+    )
+
+
+@contextmanager
+def frozen_container(pod: Mapping[str, Any]) -> Iterator[None]:
+    """Stop every process of a pod's first container in this block; connections stay open, and nobody answers."""
+    subprocess.run((*_tasks(pod), "pause", _first_container(pod)), check=True, capture_output=True)
+    try:
+        yield
+    finally:
+        # The kubelet may have ended it meanwhile.
+        subprocess.run((*_tasks(pod), "resume", _first_container(pod)), check=False, capture_output=True)
+
+
+def slow_part(layout: Layout, name: str, seconds: float) -> None:
+    """Let a part of a node run only a fifth of the time, for so many seconds."""
+    parts = json.loads(layout.status.read_text())["parts"]
+    process = next(int(part["pid"]) for part in parts if part["name"] == name)
+    ends = time.monotonic() + seconds
+    try:
+        while time.monotonic() < ends:
+            os.kill(process, signal.SIGSTOP)
+            time.sleep(_STOPPED_SECONDS)
+            os.kill(process, signal.SIGCONT)
+            time.sleep(_RUNNING_SECONDS)
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def _tasks(pod: Mapping[str, Any]) -> tuple[str, ...]:
     node = next(node for node in NODES if node.name == pod["spec"]["nodeName"])
     layout = Layout(Settings.from_environment().state, node)
-    ctr = ("ctr", "--address", str(layout.containerd_socket), "--namespace", "k8s.io")
-    command = (*enter(layout), *ctr, "tasks", "kill", "--signal", "SIGKILL", identity)
-    subprocess.run(command, check=True, capture_output=True)
+    return (*enter(layout), "ctr", "--address", str(layout.containerd_socket), "--namespace", "k8s.io", "tasks")
+
+
+def _first_container(pod: Mapping[str, Any]) -> str:
+    return str(pod["status"]["containerStatuses"][0]["containerID"]).removeprefix("containerd://")
 
 
 def fill_memory(kubectl: Kubectl, pod: Mapping[str, Any]) -> None:

@@ -138,9 +138,7 @@ class Mover:
 
     def run(self, ways: Sequence[Way]) -> tuple[Moves, ...]:
         """Play them one after the other."""
-        if not operator_deployment.is_there(self.kubectl):
-            with step("install the operator"):
-                operator_deployment.deploy(self.kubectl)
+        operator_deployment.deploy_if_missing(self.kubectl)
         return tuple(self._play(way) for way in ways)
 
     def _play(self, way: Way) -> Moves:

@@ -17,6 +17,7 @@ from lab.clusters.helm import Helm
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.node.layout import Layout
 from lab.settings import LAB, REPOSITORY, Settings
+from lab.terminal import step
 
 NAMESPACE = "streamapp-system"
 SELECTOR = "app.kubernetes.io/name=streamapp-operator"
@@ -39,6 +40,13 @@ def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
     Helm(kubectl.session).install(RELEASE, CHART, NAMESPACE, {**lab_values(namespaces), **values})
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
     pod_name(kubectl)
+
+
+def deploy_if_missing(kubectl: Kubectl) -> None:
+    """Install it where it is not deployed, for StreamApps of all namespaces; one that is there stays as it is."""
+    if not is_there(kubectl):
+        with step("install the operator"):
+            deploy(kubectl)
 
 
 def deploy_anew(kubectl: Kubectl, run: str) -> None:

@@ -26,7 +26,6 @@ from lab.settings import Settings
 NAME = "counter"
 ON_DEMAND = {"learners": {"source": "OnDemand"}, "agent": {"enabled": True}}
 """Laid over a spec: copies are made when they are needed, by the agent and its assignor."""
-_IN_CLUSTER = "kafka.kafka.svc:9092"
 _TIMEOUT_SECONDS = 60
 _MAIN = "dev.streamapp.examples.counter.Counter"
 
@@ -86,7 +85,7 @@ class StreamAppScenario:
         made = {
             "replicas": replicas,
             "applicationId": self.application.application_id,
-            "kafka": {"bootstrapServers": _IN_CLUSTER},
+            "kafka": {"bootstrapServers": self.application.bootstrap},
             "template": template,
             "state": {"mountPath": state["mountPath"], "volumeClaimTemplate": claim},
             "scaleDown": {"stabilizationWindow": "2s"},

@@ -6,17 +6,19 @@ assigned; between the two rebalances of a move nobody has the task.
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lab.errors import LabError
+from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.kafka.cluster import KafkaCluster
-from streamapp.kafka.connection.errors import KafkaAccessError
+from streamapp.kafka.connection.errors import KafkaAccessError, StreamsProtocolError
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
+from streamapp.kafka.group.streams_groups import read_streams_group
 from streamapp.wire.errors import UndecodableError
 
 PAUSE_SECONDS = 0.1
@@ -165,34 +167,53 @@ async def _record(bootstrap: str, application_id: str, layouts_of_group: TaskLay
     cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
     try:
         while not ends.is_set():
-            try:
-                reading = await read_group(cluster.group, _DEADLINE_SECONDS)
-            except (KafkaAccessError, UndecodableError):
-                await asyncio.sleep(PAUSE_SECONDS)
-                continue
-            if reading.state is ClassicGroupState.STABLE:
-                layouts_of_group.note(_layout(reading))
+            with suppress(KafkaAccessError, UndecodableError):
+                seen = await _seen(cluster)
+                if seen is not None:
+                    layouts_of_group.note(seen)
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
         cluster.close()
 
 
-def _layout(reading: DecodedGroup) -> TaskLayout:
+async def _seen(cluster: KafkaCluster) -> TaskLayout | None:
+    """The layout of a stable group of either protocol."""
+    try:
+        reading = await read_group(cluster.group, _DEADLINE_SECONDS)
+    except StreamsProtocolError:
+        streams = await read_streams_group(cluster.group, _DEADLINE_SECONDS)
+        return None if streams is None else layout_of_streams_group(streams.group)
+    if reading.state is not ClassicGroupState.STABLE:
+        return None
+    return _layout(
+        (member.subscription.info.process_id, member.assignment.active, member.assignment.standby)
+        for member in reading.members
+        if member.subscription is not None and member.assignment is not None
+    )
+
+
+def layout_of_streams_group(group: GroupDescription) -> TaskLayout | None:
+    """What the members of a group of the streams protocol have, once each has what the broker wants it to have."""
+    if group.state is not GroupState.STABLE:
+        return None
+    return _layout(
+        (member.process_id, member.assignment.active, member.assignment.standby)
+        for member in group.members
+        if member.process_id is not None and member.assignment is not None
+    )
+
+
+def _layout(members: Iterable[tuple[ProcessId, Iterable[TaskId], Iterable[TaskId]]]) -> TaskLayout:
+    """Join the actives and the copies of the members of each process."""
     active: dict[int, frozenset[str]] = {}
     copies: dict[int, frozenset[str]] = {}
-    for member in reading.members:
-        if member.subscription is None or member.assignment is None:
-            continue
-        ordinal = ordinal_of(member.subscription.info.process_id)
-        active[ordinal] = active.get(ordinal, frozenset()) | _names(member.assignment.active)
-        copies[ordinal] = copies.get(ordinal, frozenset()) | _names(member.assignment.standby)
+    for process, actives, standbys in members:
+        ordinal = ordinal_of(process)
+        active[ordinal] = active.get(ordinal, frozenset()) | frozenset(map(str, actives))
+        copies[ordinal] = copies.get(ordinal, frozenset()) | frozenset(map(str, standbys))
     return TaskLayout(datetime.now(UTC), active, copies)
 
 
 def ordinal_of(process_id: ProcessId) -> int:
     """The ordinal that a seeded process ID begins with."""
     return int(str(process_id)[:8], 16)
-
-
-def _names(tasks: Mapping[TaskId, object]) -> frozenset[str]:
-    return frozenset(map(str, tasks))

@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from lab.archives import unpack
 from lab.clusters.kubectl import Kubectl
 from lab.errors import LabError
 from lab.scenarios import operator_deployment
@@ -59,7 +60,7 @@ def _from_pod(kubectl: Kubectl, name: str) -> bytes:
 def _unpack(name: str, packed: bytes, folder: Path) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-            tar.extractall(folder, filter="data")
+            unpack(tar, folder)
     except tarfile.TarError as error:
         raise LabError(
             f"flight record of {name}: what it gave is no tar", str(error), "look at the operator's image and its log"

@@ -1,0 +1,1 @@
+"""How long pods are held, and what for."""
