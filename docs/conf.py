@@ -4,6 +4,7 @@ The pages are the Markdown files where they lie, read as a code host shows them;
 root of the sources is the repository's, so that links between the parts are the same on the host and on the site.
 """
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 project = "streamapp-operator"
 author = "The streamapp-operator authors"
 project_copyright = "the streamapp-operator authors"
-html_title = project
+version = release = os.environ.get("DOCS_VERSION") or "main"
+html_title = f"{project} {version}"
 
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
@@ -33,7 +35,14 @@ smartquotes = False
 
 html_theme = "furo"
 html_static_path: list[str] = ["site/static"]
-html_css_files = ["wide-tables.css"]
+html_css_files = ["wide-tables.css", "version-switch.css"]
+templates_path = ["site/templates"]
+html_sidebars = {
+    "**": [
+        *("sidebar/brand.html", "sidebar/versions.html", "sidebar/search.html", "sidebar/scroll-start.html"),
+        *("sidebar/navigation.html", "sidebar/scroll-end.html", "sidebar/variant-selector.html"),
+    ]
+}
 html_extra_path = ["site/index.html"]
 html_show_sphinx = False
 html_copy_source = False
@@ -82,6 +91,7 @@ NAVIGATION = {
         "docs/proofs",
         "docs/shell-safeguards",
         "docs/benchmarks",
+        "docs/chaos",
         "docs/agent-matrix",
         "docs/decisions/README",
     ],

@@ -124,7 +124,7 @@ SAFEGUARDS = f"""# Safeguards of the shell
 {NOTE.format(source="`tests.prove.shell_mutants`")}
 
 The shell is what reads and writes: `controller/reconcile`, `controller/leader`, `kube/client` and `kube/objects`.
-Each row is a place in its source without which the story or the test fails; `make test-sweep` takes each away once.
+Each row is a place in its source without which the story or the test fails; `make test` takes each away once.
 Without a safeguard that has another one behind it, the test still passes; without both it fails.
 A number is a guarantee of the [README](../README.md#what-it-guarantees).
 [Proofs](proofs.md#how-the-judge-is-tested) explains stories.
@@ -347,7 +347,15 @@ def _values(whole: Schema, schema: Schema, defaults: object, before: str) -> Ite
             yield from _values(whole, of, given.get(name), f"{path}.")
         else:
             default = _written(given[name]) if name in given else ""
-            yield f"`{path}`", _type(of), default, str(of["description"])
+            yield f"`{path}`", _type_of_value(of), default, str(of["description"])
+
+
+def _type_of_value(schema: Schema) -> str:
+    """As `_type`; of a list of objects also their fields, which have no rows of their own."""
+    items = schema.get("items", {})
+    if not items.get("properties") or items.get("additionalProperties", True):
+        return _type(schema)
+    return "list of objects with " + ", ".join(f"`{name}`" for name in items["properties"])
 
 
 def _resolved(whole: Schema, schema: Schema) -> Schema:
