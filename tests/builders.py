@@ -90,6 +90,7 @@ def a_hold(**changes: Any) -> Hold:
         since=ago(60),
         reason=Reason.ReadingsPending,
         progress=Progress(improved_at=ago(60)),
+        generation=1,
     )
     return replace(hold, **changes)
 

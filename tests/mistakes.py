@@ -56,6 +56,19 @@ WRONG_AGENTS: Mapping[str, Wrong] = {
         {"spec.agent.port": 70000},
         server_says="spec.agent.port in body should be less than or equal to 65535",
     ),
+    "a certificate without a Secret": Wrong(
+        "spec.agent.tls.secretRef is required",
+        {"spec.agent": {"enabled": True, "tls": {}}},
+        server_says="spec.agent.tls.secretRef: Required value",
+    ),
+    "a volume of the name of the agent's certificate": Wrong(
+        "spec.template.spec.volumes must not have one called streamapp-agent-tls, which the operator adds",
+        {
+            "spec.agent": {"enabled": True},
+            "spec.template.spec.volumes": [{"name": "streamapp-agent-tls", "emptyDir": {}}],
+        },
+        server_says="",
+    ),
     "an option that the agent's would hide": Wrong(
         "spec.template.spec.containers[app].env must give JDK_JAVA_OPTIONS as a value, since the agent is added to it "
         "and valueFrom cannot be seen: state the value, or let spec.agent.injectVia name another variable than "

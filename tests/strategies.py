@@ -71,6 +71,7 @@ def raised_standbys() -> st.SearchStrategy[RaisedStandbys]:
         to=COUNTS,
         at=TIMES,
         state=st.sampled_from(RaiseState),
+        cluster=st.none() | st.text(max_size=22),
     )
 
 

@@ -319,31 +319,18 @@ FORBIDDEN_CHANGES: Mapping[str, Wrong] = {
         {"spec.state": ABSENT},
     ),
     "another claim name": Wrong(f"spec.state.claimName {_FIXED}", {"spec.state.claimName": "data"}),
-    "another storage class": Wrong(
-        f"spec.state.volumeClaimTemplate.storageClassName {_FIXED}",
-        {"spec.state.volumeClaimTemplate.storageClassName": "slow"},
-    ),
-    "the storage class taken away": Wrong(
-        "spec.state.volumeClaimTemplate.storageClassName cannot be added or removed: "
-        "the volume claim templates of a StatefulSet are immutable",
-        {"spec.state.volumeClaimTemplate.storageClassName": ABSENT},
-    ),
     "another access mode": Wrong(
         f"spec.state.volumeClaimTemplate.accessModes {_FIXED}",
         {"spec.state.volumeClaimTemplate.accessModes": ["ReadWriteOncePod"]},
-    ),
-    "more storage": Wrong(
-        f"spec.state.volumeClaimTemplate.resources.requests.storage {_FIXED}",
-        {"spec.state.volumeClaimTemplate.resources.requests.storage": "30Gi"},
-    ),
-    "less storage": Wrong(
-        f"spec.state.volumeClaimTemplate.resources.requests.storage {_FIXED}",
-        {"spec.state.volumeClaimTemplate.resources.requests.storage": "10Gi"},
     ),
 }
 """From the sound object; only the API server sees both."""
 
 ALLOWED_CHANGES: Mapping[str, Json] = {
+    "less storage": {"spec.state.volumeClaimTemplate.resources.requests.storage": "10Gi"},
+    "more storage": {"spec.state.volumeClaimTemplate.resources.requests.storage": "30Gi"},
+    "another storage class": {"spec.state.volumeClaimTemplate.storageClassName": "slow"},
+    "the default storage class": {"spec.state.volumeClaimTemplate.storageClassName": ABSENT},
     "the same storage in other words": {"spec.state.volumeClaimTemplate.resources.requests.storage": "20480Mi"},
     "other replicas": {"spec.replicas": 5},
     "no replicas where that is allowed": {"spec.replicas": 0, "spec.scaleDown.allowZero": True},

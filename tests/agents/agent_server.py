@@ -5,11 +5,13 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from ssl import SSLContext
 from typing import Any
 
 from aiohttp import web
 
 from streamapp.agents.answers import AgentAddress
+from streamapp.agents.tls import AgentTls
 from streamapp.core.facts.ids import Ordinal
 from tests.support.listening import listening, serving
 from tests.wire.agent_reports import FULL, POD_UID
@@ -26,6 +28,10 @@ class AgentServer:
     """Instead of the usual one."""
     port: int = 0
     address: str = "127.0.0.1"
+    serves: SSLContext | None = None
+    """With its certificate; None: plain HTTP."""
+    expects: AgentTls | None = None
+    """What the operator is to expect of it."""
     asked: list[tuple[str, str, bytes]] = field(default_factory=list)
     tokens: list[str | None] = field(default_factory=list)
     together: int = 0
@@ -36,7 +42,12 @@ class AgentServer:
     def place(self) -> AgentAddress:
         """Where it is."""
         return AgentAddress(
-            ordinal=Ordinal(1), pod="wordcount-1", pod_uid=POD_UID, address=self.address, port=self.port
+            ordinal=Ordinal(1),
+            pod="wordcount-1",
+            pod_uid=POD_UID,
+            address=self.address,
+            port=self.port,
+            tls=self.expects,
         )
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -59,7 +70,7 @@ class AgentServer:
         """Listen."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._handle)
-        async with serving(app, self.address, patience=0.01) as self.port:
+        async with serving(app, self.address, patience=0.01, tls=self.serves) as self.port:
             yield self
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -42,7 +42,7 @@ async def a_client(deadline_seconds: float = 2.0, at_once: int = 8) -> AsyncIter
         await client.close()
 
 
-def read_from(place: AgentAddress, deadline_seconds: float = 2.0) -> Callable[[], Any]:
+def read_from(place: AgentAddress, deadline_seconds: float = 2.0) -> Callable[[], Coroutine[None, None, AgentReading]]:
     async def ask() -> AgentReading:
         async with a_client(deadline_seconds) as client:
             (found,) = await client.read([place], "wordcount", TOKEN)
@@ -82,6 +82,7 @@ def test_a_report_is_asked_for_with_the_token_and_read() -> None:
     found, server = answer_of()
     assert isinstance(found.reply, AgentReport)
     assert (found.reply.sequence, found.reply.as_of) == (7, ASKED_AT - timedelta(milliseconds=250))
+    assert found.reply.known_by == ASKED_AT
     assert found.topology == "Topologies:\n   Sub-topology: 0\n"
     assert server.asked == [("GET", "/streamapp/v1/report", b"")]
     assert server.tokens == [f"Bearer {TOKEN}"]

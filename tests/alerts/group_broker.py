@@ -17,8 +17,6 @@ from kio.schema.leave_group.v5.request import LeaveGroupRequest
 from kio.schema.list_offsets.v7.request import ListOffsetsRequest
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.produce.v9.request import ProduceRequest
-from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from kio.static.primitive import i64
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from streamapp.core.facts.containers import MemberKey
@@ -64,6 +62,7 @@ class GroupBroker(Group):
             "DescribeConfigs": self._configs,
             "Fetch": self._fetch,
             "FindCoordinator": self._find,
+            "InitProducerId": self._producer_id,
             "ListGroups": self._groups,
             "ListOffsets": self._offsets,
             "Metadata": self._topics,
@@ -145,18 +144,10 @@ class GroupBroker(Group):
 
     async def _produce(self, request: RequestPayload) -> ResponsePayload:
         assert isinstance(request, ProduceRequest)
-        code = ErrorCode.none if self.takes_records else ErrorCode.message_too_large
-        told = (
-            TopicProduceResponse(
-                name=topic.name,
-                partition_responses=tuple(
-                    PartitionProduceResponse(index=one.index, error_code=code, base_offset=i64(0), record_errors=())
-                    for one in topic.partition_data
-                ),
-            )
-            for topic in request.topic_data
-        )
-        return ProduceResponse(responses=tuple(told), throttle_time=NO_THROTTLE)
+        return answers.produced(request, ErrorCode.none if self.takes_records else ErrorCode.message_too_large)
+
+    async def _producer_id(self, _: RequestPayload) -> ResponsePayload:
+        return answers.producer_id()
 
 
 def _raw(member: Member, joins: int) -> RawMember:

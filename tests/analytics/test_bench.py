@@ -2,6 +2,8 @@
 
 import io
 import json
+import math
+import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -16,8 +18,8 @@ from tests.benchmarks import engines, fleet_day, page, pipeline, steps
 from tests.benchmarks.engines import Answered
 from tests.benchmarks.fleet_day import AddedDay, Figures, PipelineRun, Plan
 
-FAST = PipelineRun(20.0, 30.0, {"bronze: read lines": 15.0, "silver: samples": 0.01})
-SLOW = PipelineRun(40.0, 50.0, {"bronze: read lines": 25.0, "silver: samples": 0.02})
+FAST = PipelineRun(20.0, 30.0, {"bronze: read lines": 15.0, "silver: samples": 0.01}, 90.0)
+SLOW = PipelineRun(40.0, 50.0, {"bronze: read lines": 25.0, "silver: samples": 0.02}, 95.0)
 FIGURES = Figures(
     Plan(on_top=(1, 7)),
     "2026-11-21 12:00",
@@ -26,7 +28,7 @@ FIGURES = Figures(
     "3.11.7",
     2,
     "4g",
-    PipelineRun(10.0, 20.0, {}),
+    PipelineRun(10.0, 20.0, {}, 50.0),
     3_000_000,
     289,
     [FAST, SLOW],
@@ -44,9 +46,9 @@ def test_figures_survive_their_file() -> None:
 def test_every_run_is_shown_and_how_many_met_the_aim() -> None:
     whole, stages, sizes, age = fleet_day.sections(FIGURES)
     assert [row[1:] for row in whole.rows] == [
-        ("20.0", "30.0", "50.0", "60,000"),
-        ("40.0", "50.0", "90.0", "33,333"),
-        ("10.0", "20.0", "30.0", "-"),
+        ("20.0", "30.0", "50.0", "90.0", "60,000"),
+        ("40.0", "50.0", "90.0", "95.0", "33,333"),
+        ("10.0", "20.0", "30.0", "50.0", "-"),
     ]
     assert "1 of 2 runs met the aim of 60 s." in whole.note
     assert stages.rows == (("bronze: read lines", "15.0, 25.0", "150,000"), ("silver: samples", "0.0, 0.0", "-"))
@@ -54,6 +56,15 @@ def test_every_run_is_shown_and_how_many_met_the_aim() -> None:
     assert age.rows == (("1", "50,000", "1.0, 2.0", "3.0, 4.0"), ("7", "50,000", "1.5, 2.5", "3.5, 4.5"))
     assert "0 of 1 runs met the aim of 60 s." in fleet_day.sections(replace(FIGURES, passages=[SLOW]))[0].note
     assert len(fleet_day.sections(replace(FIGURES, on_top=[]))) == 3
+
+
+def test_processor_time_is_counted_and_unknown_of_a_process_that_is_gone() -> None:
+    before = engines.cpu_seconds("self")
+    ends = time.process_time() + 0.1
+    while time.process_time() < ends:
+        pass
+    assert engines.cpu_seconds("self") - before == pytest.approx(0.1, abs=0.09)
+    assert math.isnan(engines.cpu_seconds("self", "0"))
 
 
 def test_a_page_is_a_table_that_names_cannot_break() -> None:

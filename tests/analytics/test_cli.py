@@ -283,7 +283,7 @@ def test_what_a_submission_says_is_kept_and_its_master_too(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_whoever_is_told_to_end_ends_as_if_interrupted(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "streamapp.analytics", "generate", str(tmp_path / "record"), "--days", "60"]
+    command = [sys.executable, "-m", "streamapp.analytics", "generate", str(tmp_path / "record"), "--days", "10"]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
         while not list(tmp_path.glob("record/*.gz")):
             assert running.poll() is None

@@ -20,7 +20,7 @@ def derived() -> dict[str, Any]:
         "tables": {
             table: {field.name: field.dataType.simpleString() for field in schema} for table, schema in SCHEMAS.items()
         },
-        "required": {TABLES[kind]: names for kind, names in REQUIRED.items()},
+        "required": {TABLES.get(kind, kind): names for kind, names in REQUIRED.items()},
         "words": {f"{TABLES[kind]}.{name}": words for (kind, name), words in WORDS.items()},
     }
 

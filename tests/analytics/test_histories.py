@@ -58,6 +58,29 @@ def test_a_step_that_is_overtaken_counts_as_long_as_it_was_seen(drawn: tuple[Pat
     assert (day["events"], day["reversals"], day["flap_pairs"], day["wasted_events"]) == (2, 1, 0, 1)
 
 
+def test_what_an_autoscaler_could_not_do_and_what_lay_on_a_volume(drawn: tuple[Path, Ingested]) -> None:
+    (day,) = of(drawn, "g_autoscaler_daily", "limited")
+    assert (day["below_min_s"], day["cannot_act_s"], day["above_max_s"]) == (600, 300, 2700)
+    (volume,) = of(drawn, "g_volume_daily", "limited")
+    # What is told of a pod that is gone is no longer the case.
+    assert (volume["volume"], volume["state_bytes"], volume["free_bytes"], volume["requested_bytes"]) == (
+        *("v", 700, 250, 1000),
+    )
+    ends = [(row["exit_code"], row["end_reason"]) for row in of(drawn, "s_pod_interval", "limited")]
+    assert sorted(ends, key=str) == [(137, "OOMKilled"), (137, "OOMKilled"), (None, None), (None, None)]
+
+
+def test_a_hold_whose_copies_come_no_nearer_is_told_from_others(drawn: tuple[Path, Ingested]) -> None:
+    stuck = {(row["reason"], row["task"]): row["stuck_s"] for row in of(drawn, "g_hold_blame", "held")}
+    assert stuck == {
+        ("LearnersCatchingUp", "0_0"): 5 + 300,
+        ("LearnersCatchingUp", "0_1"): 5,
+        ("Unrecorded", None): 0,
+        ("ReadingsPending", None): 0,
+    }
+    assert {row["stuck_s"] for row in of(drawn, "g_hold_blame", "skewed")} == {None}, "an older record does not tell"
+
+
 def test_copies_that_fall_back_are_lost_or_take_over(drawn: tuple[Path, Ingested]) -> None:
     stints = sorted(of(drawn, "s_learner_stint", "learning"), key=lambda row: (row["ordinal"], row["t_start"]))
     told = [(row["ordinal"], row["end_reason"], row["samples"], row["restored"], row["gross_rate"]) for row in stints]

@@ -66,6 +66,27 @@ def test_the_skewed_application_is_found(whole: Whole) -> None:
     assert [row["max_share"] for row in skewed] == pytest.approx([truth.max_share] * FLEET.days, rel=0.01)
 
 
+def test_raises_bring_throughput_but_where_the_busiest_pod_is_the_limit(whole: Whole) -> None:
+    truth = planted(whole.record)
+    gains: dict[str, list[float]] = {}
+    for row in planted_in(whole, "g_raise"):
+        if row["rate_before"] and row["rate_after"] is not None:
+            gains.setdefault(row["app"], []).append(row["rate_after"] / row["rate_before"])
+    assert gains.keys() == {"app-001", truth.skewed, truth.wants_fewer}, "a raise that flaps has no time of its own"
+    assert all(len(of_app) >= 5 for of_app in gains.values())
+    assert gains.pop(truth.skewed) == pytest.approx([1.0] * 8, abs=0.01)
+    # Five pods in place of four, less the time of the steps themselves.
+    assert all(1.15 < gain < 1.26 for of_app in gains.values() for gain in of_app)
+
+
+def test_the_full_volume_and_the_minimum_that_is_too_high_are_found(whole: Whole) -> None:
+    truth = planted(whole.record)
+    rows = planted_in(whole, "g_volume_daily")
+    assert {row["volume"] for row in rows if row["state_bytes"] > 0.8 * row["requested_bytes"]} == {truth.full_volume}
+    below = {row["app"] for row in planted_in(whole, "g_autoscaler_daily") if row["below_min_s"]}
+    assert below == {truth.wants_fewer}
+
+
 def test_an_ingest_refuses_the_record_of_a_broken_recorder_and_says_why(spark: SparkSession, tmp_path: Path) -> None:
     broken = replace(FLEET, apps=3, days=1, tasks=4, file_seconds=43_200, bug=True)
     files = [path for path, _ in write_record(broken, tmp_path / "record")]

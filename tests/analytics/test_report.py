@@ -22,7 +22,7 @@ from streamapp.analytics.report.survival import quantile, survival
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.tables.derived_schemas import GOLD
 from streamapp.analytics.tables.store import Version
-from tests.analytics.support.handmade import NASTY, demo, demo_gold, demo_silver, write
+from tests.analytics.support.handmade import NASTY, at, demo, demo_gold, demo_silver, write
 from tests.analytics.support.reading import records
 
 FIRST, SECOND = (page.anchor(("lab", "demo", app, f"uid of {app}")) for app in ("counter", "second"))
@@ -182,6 +182,85 @@ def test_charts_have_the_holds_by_reason_and_the_gap_with_its_error(text: str) -
     assert [(row["phase"], row["to"] - row["from"]) for row in data["phases"][:2]] == [
         ("grant", 1.0),
         ("restore", 69.0),
+    ]
+
+
+def test_every_chart_with_an_axis_of_time_shows_the_same_time(text: str) -> None:
+    specifications = json.loads(Page(text).scripts["specifications"])
+    brushed = {name for name, one in specifications.items() if '"name": "span"' in json.dumps(one["spec"])}
+    assert brushed == {"timeline", "strip", "skew", "rebalances"}
+    for name in brushed:
+        words = json.dumps(specifications[name]["spec"])
+        assert words.count('"domainMin": {"expr": "since"}') == words.count('"domainMax": {"expr": "until"}') > 0
+    filtered = {name for name, one in specifications.items() if "<= until" in json.dumps(one["spec"])}
+    assert filtered == {"downtime", "budget", "gaps", "phases", "rates", "autoscaler"}
+    for one in specifications.values():
+        assert {"since", "until"} <= {param["name"] for param in one["spec"]["params"]}
+
+
+def broken(root: Path, *, is_open: bool = False) -> None:
+    """The demo with two times in which tasks did not run, a crash and a layout."""
+    demo(root)
+    key = {name: demo_silver("counter", "b")["s_seen"][0][name] for name in ("cluster", "namespace", "app", "uid")}
+    stood = {**key, "cause": "crash", "at_least_s": 1.0, "is_open": is_open}
+    outages = [
+        {**stood, "task": task, "t_stop": at(start), "t_end": at(start + long), "at_most_s": long}
+        for task, start, long in (("0_0", 100, 20.0), ("0_1", 110, 30.0), ("0_1", 400, 5.0))
+    ]
+    pod = {**key, "ordinal": 1, "pod_uid": "u", "revision": "r", "volume": "v", "is_gone": False}
+    pods = [
+        {**pod, "container_id": "a", "t_start": at(0), "t_end": at(100)},
+        {**pod, "container_id": "b", "t_start": at(100), "t_end": at(480)},
+    ]
+
+    def layout(start: float, end: float, *held: tuple[str, list[str]]) -> dict[str, Any]:
+        holders = [
+            {"process_id": who, "ordinal": n, "active": own, "standby": [], "threads": 1}
+            for n, (who, own) in enumerate(held)
+        ]
+        return {**key, "epoch": int(start), "t_start": at(start), "t_end": at(end), "holders": holders}
+
+    layouts = [
+        layout(0, 50, ("a", ["0_0", "0_1"]), ("b", ["0_2"])),
+        layout(50, 100, ("a", ["0_0"]), ("b", ["0_1", "0_2"])),
+        layout(100, 480, ("a", ["0_0"]), ("b", ["0_1", "0_2"])),
+    ]
+    more = {"s_outage": outages, "s_pod_interval": pods, "s_layout_interval": layouts}
+    write(silver(root), more, silver(root).current())
+
+
+def test_incidents_come_first_with_links_to_their_time(tmp_path: Path) -> None:
+    broken(tmp_path)
+    text = page.html(report_of(tmp_path))
+    link = "#demo/counter?since=2026-11-21T09:56:40Z&amp;until=2026-11-21T10:07:20Z"
+    assert text.count(f'<a href="{link}">2026-11-21 10:01:40</a>') == 2, "in the fleet and in the application"
+    assert text.index("Broken when the record ended") < text.index("<h3>Applications</h3>")
+    # Two tasks within a minute are one incident of 50 s at most; the longest comes first.
+    rows = re.findall(r'<td data-l="tasks">(\d+)</td>\s*<td data-l="stood, all tasks">([^<]*)</td>', text)
+    assert rows == [("2", "2 s to 50 s"), ("1", "1 s to 5 s")] * 2
+    open_place = tmp_path / "open"
+    broken(open_place, is_open=True)
+    assert "still, when the record ended" in page.html(report_of(open_place))
+
+
+def test_the_strip_has_each_time_that_a_process_ran_a_task_and_each_that_it_did_not(tmp_path: Path) -> None:
+    broken(tmp_path)
+    data = json.loads(Page(page.html(report_of(tmp_path))).scripts[f"data-{FIRST}"])["data"]
+    start = int(at(0).timestamp() * 1000)
+    stays = [(row["task"], row["pod"], row["from"] - start, row["to"] - start) for row in data["stays"]]
+    assert stays == [
+        ("0_0", "pod 0", 0, 480_000),
+        ("0_1", "pod 0", 0, 50_000),
+        ("0_1", "pod 1", 50_000, 480_000),
+        ("0_2", "pod 1", 0, 480_000),
+    ]
+    assert [(row["task"], row["from"] - start) for row in data["stood"]] == [
+        ("0_0", 100_000),
+        ("0_1", 110_000),
+        ("0_1", 400_000),
+    ]
+    assert [(row["kind"], row["text"], row["t"] - start) for row in data["marks"]] == [
+        ("crash", "crash: pod 1", 100_000)
     ]
 
 

@@ -86,6 +86,7 @@ def held(size: Size) -> Snapshot:
         since=example.NOW - timedelta(minutes=5),
         reason=Reason.LearnersCatchingUp,
         progress=Progress(improved_at=example.NOW - SECOND),
+        generation=1,
     )
     statefulset = replace(example.statefulset(size.pods), record=HoldRecord(epoch=Epoch(0, 1), hold=hold, step=None))
     return replace(

@@ -16,6 +16,7 @@ from tests.brokers.secured import PASSWORD, USER, Cluster
 
 T = TypeVar("T")
 DEADLINE = 10.0
+GOODBYE_SECONDS = 0.05
 _MODULES = "org.apache.kafka.common.security"
 Properties = Mapping[str, str]
 
@@ -81,6 +82,8 @@ def asked(bootstrap: str, properties: Properties, ask: Callable[[ApplicationGrou
             return await ask(one)
         finally:
             one.close()
+            # A server that ends the connection with its answer, as Tomcat does with a refusal, still says so over TLS.
+            await asyncio.sleep(GOODBYE_SECONDS)
 
     return asyncio.run(main())
 

@@ -1,6 +1,8 @@
 """A certificate authority of a test: its certificates are PEM text, valid for the loopback address unless told."""
 
 import ipaddress
+import ssl
+import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -25,6 +27,15 @@ class Issued:
     p12: bytes
     """Both in a binary store, as Strimzi's `user.p12`."""
 
+    def serving(self) -> ssl.SSLContext:
+        """A context of a server that presents it."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            file.write(self.key + self.chain)
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context
+
 
 @dataclass
 class Authority:
@@ -39,17 +50,20 @@ class Authority:
         authority = x509.BasicConstraints(ca=True, path_length=None)
         return _text(self._sign(self.name, self._key.public_key(), DAY, authority))
 
+    @property
+    def own(self) -> Issued:
+        """Its own certificate as one of a server: signed by itself."""
+        return Issued(self.pem, _key_text(self._key), b"")
+
     def issue(self, name: str, hosts: tuple[str, ...] = ("127.0.0.1",), lasts: timedelta = DAY) -> Issued:
         """Make a certificate; with a negative `lasts` it has ended."""
         key = _key()
         names = x509.SubjectAlternativeName([_host(host) for host in hosts])
         certificate = self._sign(name, key.public_key(), lasts, names)
-        plain = serialization.NoEncryption()
-        pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
         store = pkcs12.serialize_key_and_certificates(
             b"user", key, certificate, None, serialization.BestAvailableEncryption(b"store")
         )
-        return Issued(_text(certificate), pem, store)
+        return Issued(_text(certificate), _key_text(key), store)
 
     def _sign(
         self, name: str, key: rsa.RSAPublicKey, lasts: timedelta, extension: x509.ExtensionType
@@ -75,6 +89,11 @@ def _host(host: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
+
+
+def _key_text(key: rsa.RSAPrivateKey) -> str:
+    plain = serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
 
 
 def _text(certificate: x509.Certificate) -> str:

@@ -184,9 +184,42 @@ class Right:
         )
 
 
+@dataclass(frozen=True)
+class Issuer:
+    """Whose tokens brokers accept, and which."""
+
+    keys_url: str
+    audiences: tuple[str, ...] = (AUDIENCE,)
+    name: str | None = None
+    """The claim `iss`; None for any."""
+    certificates: str | None = None
+    """To trust where the keys are, PEM text."""
+
+    def configuration(self, place: Path) -> Iterator[str]:
+        """Give the lines of a broker's configuration; writes the certificates into its folder."""
+        options = ""
+        if self.certificates is not None:
+            (place / "issuer.pem").write_text(self.certificates)
+            options = f' ssl.truststore.type="PEM" ssl.truststore.location="{place / "issuer.pem"}"'
+            # With any option Kafka also logs the broker in, as a client that connects to nothing here.
+            options += ' unsecuredLoginStringClaim_sub="broker"'
+        own = "listener.name.oauth.oauthbearer.sasl"
+        yield f"{own}.jaas.config={_BEARER}.OAuthBearerLoginModule required{options};"
+        yield f"{own}.server.callback.handler.class={_BEARER}.OAuthBearerValidatorCallbackHandler"
+        yield f"{own}.oauthbearer.jwks.endpoint.url={self.keys_url}"
+        yield f"{own}.oauthbearer.expected.audience={','.join(self.audiences)}"
+        # Clocks of one machine: what has ended is refused at once.
+        yield f"{own}.oauthbearer.clock.skew.seconds=0"
+        if self.name is not None:
+            yield f"{own}.oauthbearer.expected.issuer={self.name}"
+
+
 @contextmanager
-def running(folder: Path, count: int = 1) -> Iterator[Cluster]:
-    """Start a cluster with these many brokers; it answers when the block begins, and ends with it."""
+def running(folder: Path, count: int = 1, issuer: Issuer | None = None) -> Iterator[Cluster]:
+    """Start a cluster with these many brokers; it answers when the block begins, and ends with it.
+
+    Without an issuer the brokers accept the tokens of the cluster's own server.
+    """
     settings = Settings.from_environment()
     cache = Cache(settings.cache)
     jars, java = maven.broker_jars(settings.versions, cache), bases.java_runtime(settings.versions, cache)
@@ -194,6 +227,7 @@ def running(folder: Path, count: int = 1) -> Iterator[Cluster]:
     identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     with ExitStack() as stack:
         stack.enter_context(tokens.running())
+        issuer = issuer or Issuer(tokens.keys_url)
         ports = free_ports(count * (len(LISTENERS) + 1))
         sets = [ports[number * 7 : (number + 1) * 7] for number in range(count)]
         voters = ",".join(f"{number}@{LOOPBACK}:{each[-1]}" for number, each in enumerate(sets, start=1))
@@ -202,10 +236,10 @@ def running(folder: Path, count: int = 1) -> Iterator[Cluster]:
             place = folder / str(number)
             place.mkdir()
             listeners = dict(zip(LISTENERS, each, strict=False))
-            _configure(place, number, listeners, each[-1], voters, (authority, clients, tokens), count)
+            _configure(place, number, listeners, each[-1], voters, (authority, clients, issuer), count)
             run = [str(java / "bin" / "java"), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx384m"]
             run += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{jars}/*"]
-            run += [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.keys_url}"]
+            run += [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.keys_url}"]
             _format(run, place, identity)
             process = stack.enter_context(
                 started(f"broker {number}", [*run, "kafka.Kafka", "server.properties"], {}, place / "log", place)
@@ -222,10 +256,10 @@ def _configure(
     listeners: dict[str, int],
     controller: int,
     voters: str,
-    identities: tuple[Authority, Authority, TokenServer],
+    identities: tuple[Authority, Authority, Issuer],
     count: int,
 ) -> None:
-    authority, clients, tokens = identities
+    authority, clients, issuer = identities
     issued = authority.issue("broker")
     (place / "broker.pem").write_text(issued.key + issued.chain)
     (place / "clients.pem").write_text(clients.pem)
@@ -248,12 +282,12 @@ def _configure(
             for name in listeners
             if name != "ADMIN"
         ),
-        *_authentication(place, tokens),
+        *_authentication(place, issuer),
     ]
     (place / "server.properties").write_text(_COMMON + "\n".join(lines) + "\n")
 
 
-def _authentication(place: Path, tokens: TokenServer) -> list[str]:
+def _authentication(place: Path, issuer: Issuer) -> list[str]:
     """How each listener knows its users."""
     escaped = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
     return [
@@ -269,11 +303,7 @@ def _authentication(place: Path, tokens: TokenServer) -> list[str]:
             for bits in (256, 512)
         ),
         "listener.name.oauth.sasl.enabled.mechanisms=OAUTHBEARER",
-        f"listener.name.oauth.oauthbearer.sasl.jaas.config={_BEARER}.OAuthBearerLoginModule required;",
-        "listener.name.oauth.oauthbearer.sasl.server.callback.handler.class="
-        f"{_BEARER}.OAuthBearerValidatorCallbackHandler",
-        f"listener.name.oauth.oauthbearer.sasl.oauthbearer.jwks.endpoint.url={tokens.keys_url}",
-        f"listener.name.oauth.oauthbearer.sasl.oauthbearer.expected.audience={AUDIENCE}",
+        *issuer.configuration(place),
     ]
 
 

@@ -14,19 +14,17 @@ from lab.matrix import broker, word_load
 from lab.matrix.broker import PARTITIONS
 from lab.matrix.processes import Process, started
 from lab.settings import Settings
-from streamapp.controller.apps.apps import ClusterAccess
-from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupDescription, GroupState, Member
 from streamapp.core.facts.ids import TaskId
+from tests.support.group_asked import DEADLINE, asked
 
 T = TypeVar("T")
 PROCESSES = 3
 KEYS = 2_000
 TASKS = frozenset(TaskId(0, partition) for partition in range(PARTITIONS))
 WAIT_SECONDS = 60.0
-DEADLINE = 10.0
 _MEMORY = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
 _COUNTER = "dev.streamapp.examples.counter.Counter"
 
@@ -51,17 +49,8 @@ class Pair:
     processes: list[Process]
 
     def asked(self, ask: Callable[[ApplicationGroup], Awaitable[T]]) -> T:
-        """Ask over a connection of its own, after a look: only then the protocol of the group is known."""
-
-        async def main() -> T:
-            one = connect(ClusterAccess(self.bootstrap, (), self.application_id, ""), DEADLINE)
-            try:
-                await one.describe()
-                return await ask(one)
-            finally:
-                one.close()
-
-        return asyncio.run(main())
+        """Ask the group."""
+        return asked(self.bootstrap, self.application_id, ask)
 
     def looked_until(self, holds: Callable[[GroupDescription], bool]) -> tuple[GroupDescription, float]:
         """Look until the group is so; give it, and how many seconds that took."""

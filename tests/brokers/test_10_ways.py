@@ -136,7 +136,8 @@ def test_a_token_server_that_fails_is_named(
     monkeypatch.setattr(cluster.tokens, "status", status)
     found = looked(cluster.at("OAUTH"), oauth(cluster))
     assert found == (
-        f"token server 127.0.0.1:{cluster.tokens.port}: {why} (check client ID, client secret and scope in the Secret)"
+        f"token server 127.0.0.1:{cluster.tokens.port}: {why} "
+        "(check client ID, client secret, scope and sasl.oauthbearer.header.urlencode in the Secret)"
     )
 
 

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import pytest
 
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.core.facts.containers import MemberKey
-from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.group import GroupDescription, StandbySetting
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.tasks import TaskSet
@@ -168,3 +168,34 @@ def test_a_missing_right_is_named_with_its_object(
     with without(cluster, right, instead):
         assert why in until(cluster, lambda found: why in answer(found), answer)
     assert until(cluster, lambda found: found == ALL, lambda found: found) == ALL
+
+
+async def shows(one: ApplicationGroup, setting: StandbySetting) -> StandbySetting:
+    """Wait until the brokers show it, with the cluster that they are of: they learn of a write milliseconds later."""
+    for _ in range(200):
+        found = await one.standbys()
+        if isinstance(found, StandbySetting) and found == setting:
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"not {setting} but {await one.standbys()}")
+
+
+def test_the_standbys_of_a_classic_group_are_read_and_put_back(cluster: Cluster) -> None:
+    async def play() -> None:
+        async with joined(cluster.at("ADMIN")):
+            one = group(cluster.at("ADMIN"), {})
+            try:
+                shown = (await one.describe()).group
+                assert isinstance(shown, GroupDescription)
+                assert (shown.streams, bool(shown.members)) == (None, True)
+                await shows(one, StandbySetting(0, is_set=False))
+                await one.set_standbys(1)
+                found = await shows(one, StandbySetting(1, is_set=True))
+                with pytest.raises(KafkaStepError, match="is set since"):
+                    await one.set_standbys(None, replace(found, cluster="another"))
+                await one.set_standbys(None, found)
+                await shows(one, StandbySetting(0, is_set=False))
+            finally:
+                one.close()
+
+    asyncio.run(play())

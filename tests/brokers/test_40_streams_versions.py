@@ -1,6 +1,6 @@
 """The streams protocol on each pair of a broker's and a client's release: read, standbys raised, a dead member evicted.
 
-One pair by default, all of them by `make test-streams-versions`.
+One pair by default, all of them by `make test PART=versions`.
 """
 
 import os

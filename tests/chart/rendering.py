@@ -23,7 +23,11 @@ REGISTRY = "registry.example:5000/streamapp"
 Json = dict[str, Any]
 
 ALL_ON: Json = {
-    "agent": {"keySecret": "own-key", "createKey": False},
+    "agent": {
+        "keySecret": "own-key",
+        "createKey": False,
+        "tlsSecrets": [{"namespace": "orders", "name": "agents"}, {"namespace": "billing", "name": "kafka"}],
+    },
     "kafkaConfigSecrets": [{"namespace": "orders", "name": "kafka"}, {"namespace": "billing", "name": "kafka"}],
     "networkPolicy": {
         "enabled": True,
@@ -31,7 +35,10 @@ ALL_ON: Json = {
         "apiServer": {"to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [6443]},
         "brokers": {"to": [{"podSelector": {"matchLabels": {"app": "kafka"}}}], "ports": [9092]},
     },
-    "monitoring": {part: {"create": "always"} for part in ("podMonitor", "rules", "dashboard")},
+    "monitoring": {
+        **{part: {"create": "always"} for part in ("podMonitor", "rules", "dashboard")},
+        "tls": {"secretName": "operator-metrics"},
+    },
     "admission": {
         "guard": {"exemptUsers": ["break-glass"]},
         "templates": {"serviceAccounts": ["default", "streams"]},

@@ -46,6 +46,10 @@ def test_no_default_names_an_image_that_the_project_has_not_published() -> None:
     assert "images" not in (CHART / "Chart.yaml").read_text()
 
 
+def test_no_default_leads_to_a_place_on_the_network_that_the_project_does_not_own() -> None:
+    assert "://" not in (CHART / "values.yaml").read_text()
+
+
 def groups(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every schema that has properties, by its path."""
     if "properties" in schema:
@@ -92,8 +96,9 @@ def test_every_setting_of_the_operator_is_a_value() -> None:
         *("cluster_name", "record_bytes", "record_age_seconds", "record_close_seconds", "record_close_bytes"),
         *("record_bootstrap", "record_topic", "allowed_brokers", "application_ids", "restores_per_cluster"),
         *("watch_nodes", "node_taints"),
+        "metrics_tls_folder",
     }
-    fixed = {"port", "api_port", "record_folder", "record_config_folder", "insight_file"}
+    fixed = {"port", "metrics_port", "api_port", "record_folder", "record_config_folder", "insight_file"}
     assert snake | own_values | fixed == set(Settings.__slots__)
 
 

@@ -1,5 +1,6 @@
 """The chart's admission policies on a real API server: pods of StreamApps, and what the operator itself may write."""
 
+import json
 import time
 from collections.abc import Iterator
 from copy import deepcopy
@@ -251,9 +252,46 @@ def test_the_operator_labels_a_claim_and_changes_nothing_else_of_it(server: ApiS
     assert server.refusal("apply", labelled, *apply, user=OPERATOR) == ""
     other = a_claim(labels={"team": "b"})
     assert "only its own labels" in server.refusal("apply", other, *apply, user=OPERATOR)
+    noted = a_claim(labels={}, annotations={"pv.kubernetes.io/bind-completed": "no"})
+    del noted["spec"]
+    assert "only its own annotations" in server.refusal("apply", noted, *apply, user=OPERATOR)
+    owned = a_claim(labels={}, ownerReferences=[owner("nobody")])
+    del owned["spec"]
+    assert "neither owners nor finalizers" in server.refusal("apply", owned, *apply, user=OPERATOR)
+    unprotected = ("persistentvolumeclaim/state-counter-0", "--type=merge", '--patch={"metadata":{"finalizers":null}}')
+    assert "neither owners nor finalizers" in server.refusal("patch", None, *unprotected, user=OPERATOR)
     patch = '--patch={"spec":{"volumeName":"pv-of-another"}}'
     claim = ("persistentvolumeclaim/state-counter-0", "--type=merge", patch)
-    assert "no specification of a volume claim" in server.refusal("patch", None, *claim, user=OPERATOR)
+    assert "changes nothing in the specification" in server.refusal("patch", None, *claim, user=OPERATOR)
+
+
+@pytest.mark.parametrize(
+    ("more", "refusal"),
+    [
+        pytest.param({}, "", id="more storage alone"),
+        pytest.param({"volumeAttributesClassName": "fast"}, "changes nothing", id="and attributes"),
+        pytest.param({"storageClassName": "y"}, "spec is immutable", id="and a class: Kubernetes itself refuses"),
+        pytest.param({"resources": {"requests": {"storage": "1Mi"}}}, "", id="less storage"),
+    ],
+)
+def test_the_operator_has_a_claim_ask_for_more_storage_and_changes_nothing_beside(
+    server: ApiServer, more: Json, refusal: str
+) -> None:
+    expandable = {"metadata": {"name": "x"}, "provisioner": "example.org/none", "allowVolumeExpansion": True}
+    server.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **expandable})
+    bound = a_claim()
+    bound["metadata"]["name"] = "state-counter-1"
+    bound["spec"]["volumeName"] = "pv-of-counter-1"
+    server.apply(bound)
+    claim = ("persistentvolumeclaim/state-counter-1", "--type=merge")
+    status = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+    done = server.run("patch", *claim, "--subresource=status", f"--patch={json.dumps(status)}")
+    assert done.returncode == 0, done.stderr
+    patch = {"spec": {"resources": {"requests": {"storage": "2Gi"}}, **more}}
+    said = server.refusal("patch", None, *claim, f"--patch={json.dumps(patch)}", user=OPERATOR)
+    assert refusal in said
+    # of a smaller claim it is Kubernetes that may refuse first
+    assert bool(said) is (bool(refusal) or "resources" in more)
 
 
 def a_pod(name: str, labels: Json, owners: list[Json]) -> Json:

@@ -15,7 +15,7 @@ def test_the_job_runs_with_the_rights_of_the_operator_and_no_others() -> None:
     pod, operator = job["spec"]["template"]["spec"], found.one("Deployment")["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == operator["serviceAccountName"]
     (container,) = pod["containers"]
-    assert (container["args"], container["image"]) == (["open-budgets"], operator["containers"][0]["image"])
+    assert (container["args"], container["image"]) == (["prepare-uninstall"], operator["containers"][0]["image"])
     assert container["securityContext"] == operator["containers"][0]["securityContext"]
     lease = {one["name"]: one for one in container["env"]}
     assert {"STREAMAPP_LEASE_NAMESPACE", "STREAMAPP_LEASE_NAME", "STREAMAPP_INSTALLATION"} <= lease.keys()
@@ -32,7 +32,7 @@ def test_its_pod_may_use_the_operators_network_and_is_none_of_the_operators_pods
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_it_can_be_left_out(version: int) -> None:
-    assert render({"uninstall": {"openBudgets": False}}, version).of("Job") == []
+    assert render({"uninstall": {"prepare": False}}, version).of("Job") == []
 
 
 def test_nodes_are_watched_only_where_that_is_set() -> None:

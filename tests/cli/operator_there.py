@@ -52,6 +52,7 @@ class OperatorThere:
     denied: set[tuple[str, str]] = field(default_factory=set)
     """Resource and verb that the operator may not."""
     versions: tuple[str, ...] = ("v1alpha1",)
+    has_keda: bool = False
     metrics: int = 200
     reviewed: list[Json] = field(default_factory=list)
     may_review: bool = True
@@ -118,16 +119,23 @@ class OperatorThere:
         self.cluster.do(lambda server: setattr(server, "forwarded", self._forwarded))
 
     def _elsewhere(self, request: web.Request, body: Json) -> web.Response | None:
-        if request.path == "/apis/streamapp.dev":
-            if not self.versions:
-                return web.json_response({"message": "404 page not found"}, status=404)
-            return web.json_response({"versions": [{"version": one} for one in self.versions]})
-        if request.path == "/apis/metrics.k8s.io/v1beta1":
-            return web.json_response({"resources": [{"name": "pods"}], "message": "no endpoints"}, status=self.metrics)
+        if request.path.startswith("/apis/") and (found := self._discovered(request.path)) is not None:
+            return found
         if request.path.endswith("/subjectaccessreviews"):
             return self._review(body)
         if request.path.endswith("/log"):
             return self._log(request)
+        return None
+
+    def _discovered(self, path: str) -> web.Response | None:
+        if path == "/apis/streamapp.dev":
+            if not self.versions:
+                return web.json_response({"message": "404 page not found"}, status=404)
+            return web.json_response({"versions": [{"version": one} for one in self.versions]})
+        if path == "/apis/metrics.k8s.io/v1beta1":
+            return web.json_response({"resources": [{"name": "pods"}], "message": "no endpoints"}, status=self.metrics)
+        if path == "/apis/keda.sh/v1alpha1" and self.has_keda:
+            return web.json_response({"resources": [{"name": "scaledobjects"}]})
         return None
 
     def _log(self, request: web.Request) -> web.Response:
@@ -163,3 +171,12 @@ class OperatorThere:
         with ThreadPoolExecutor(1) as pool:
             told = pool.submit(lambda: asyncio.run(history.about(Key(namespace, name), since))).result()
         return told.status, told.body.encode()
+
+
+def that_tells_of(cluster: Cluster, subject: Subject) -> OperatorThere:
+    """An operator whose leader answers, and has examined this application."""
+    operator = OperatorThere(cluster)
+    operator.install(lease="operator-a_x7k2")
+    operator.serve()
+    operator.tell_of(subject)
+    return operator

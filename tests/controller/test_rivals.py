@@ -41,12 +41,12 @@ class Rivals(Operator):
     def connect(self, _: ClusterAccess) -> ApplicationGroup:
         return self._group
 
-    async def begin(self) -> None:
+    async def begin(self, first: Key = YOUNGER) -> None:
         """Receive the younger one at once, and list as the process does."""
         self._listing = [asyncio.create_task(self.resync()), asyncio.create_task(self.hear())]
-        live = self.cluster.store.get("streamapps", YOUNGER.namespace, YOUNGER.name)
+        live = self.cluster.store.get("streamapps", first.namespace, first.name)
         assert live is not None
-        self.on_streamapp_event(YOUNGER, live, is_gone=False)
+        self.on_streamapp_event(first, live, is_gone=False)
 
     async def hear(self) -> None:
         """Stand where the watches of StatefulSets are: list them again and again, where that can be."""
@@ -117,6 +117,34 @@ def test_a_younger_streamapp_gets_no_statefulset_although_the_older_one_is_liste
         await asyncio.sleep(60)
         assert (operator.replicas(OLDER), operator.replicas(YOUNGER)) == (1, None)
         assert operator.stalled(YOUNGER).startswith("ApplicationIdTaken")
+        await operator.end()
+
+    run(loop, main())
+
+
+@pytest.mark.guarantee(4)
+def test_of_two_streamapps_whose_claims_have_the_same_names_the_older_one_is_served() -> None:
+    loop, older, younger = VirtualLoop(), Key("one", NAME), Key("one", f"of-{NAME}")
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        for key in (OLDER, YOUNGER):
+            operator.cluster.store.remove("streamapps", key.namespace, key.name)
+        for key, day, claim in ((older, 1, "state-of"), (younger, 2, "state")):
+            app = a_stream_app()
+            spec = {**app["spec"], "applicationId": key.name, "state": {**app["spec"]["state"], "claimName": claim}}
+            created = f"2026-01-0{day}T00:00:00Z"
+            metadata = {"name": key.name, "namespace": key.namespace, "creationTimestamp": created}
+            operator.cluster.store.put("streamapps", {**app, "metadata": metadata, "spec": spec})
+        await operator.begin(younger)
+        await asyncio.sleep(60)
+        assert (operator.replicas(older), operator.replicas(younger)) == (1, None)
+        assert operator.stalled(older) == ""
+        assert operator.stalled(younger).startswith("InvalidSpec")
+        assert f"state-of-{NAME}-0 and following are those of StreamApp {NAME};" in operator.stalled(younger)
+        operator.cluster.store.remove("streamapps", older.namespace, older.name)
+        await asyncio.sleep(120)
+        assert (operator.replicas(younger), operator.stalled(younger)) == (1, "")
         await operator.end()
 
     run(loop, main())

@@ -65,8 +65,10 @@ def test_a_window_passes_although_each_process_ends_long_before_it_does() -> Non
         ([an_entry("2026-01-01T00:00:00Z", "replicas"), an_entry("2026-01-05T00:00:00Z", "template")], 1),
         ([an_entry("2026-01-03T00:00:00Z", "replicas"), an_entry("2026-01-02T00:00:00Z", "replicas")], 3),
         ([an_entry("2026-01-03T00:00:00Z", "replicas"), an_entry(None, "replicas")], None),
+        ([an_entry("2026-01-03T00:00:00Z", "replicas"), an_entry("0000-01-01T00:00:00Z", "replicas")], None),
+        ([an_entry("10000-01-01T11:59:59Z", "replicas")], None),
     ],
-    ids=["nothing", "another field", "one owner", "two owners", "an owner without a date"],
+    ids=["nothing", "another field", "one owner", "two owners", "an owner without a date", "the year 0", "too late"],
 )
 def test_the_latest_owner_of_the_replicas_dates_them(entries: list[Json], expected: int | None) -> None:
     date = None if expected is None else datetime(2026, 1, expected, tzinfo=UTC)

@@ -9,12 +9,14 @@ import pytest
 from streamapp.core.actions.decision import (
     CreateStatefulSet,
     Event,
+    ExpandVolume,
     Fence,
     GrantReplicas,
     RecordProcessId,
+    Verdict,
     WriteHoldRecord,
 )
-from streamapp.core.decide import decide
+from streamapp.core.decide import decide, decide_raise
 from streamapp.core.facts.hold_record import RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy, Timing
@@ -212,7 +214,7 @@ def test_a_dry_run_says_what_it_would_have_done_and_does_nothing() -> None:
 
 
 def test_a_dry_run_of_a_raise_grants_nothing() -> None:
-    decision = decide(a_snapshot(desired=9, app={"dry_run": True}), POLICY)
+    decision = decide(a_snapshot(desired=9, record=None, app={"dry_run": True}), POLICY)
     assert (decision.plan, [type(step).__name__ for step in decision.withheld]) == ((), ["GrantReplicas"])
 
 
@@ -233,6 +235,68 @@ def test_a_statefulset_is_never_created_smaller_than_it_was(
 @pytest.mark.parametrize("app", [{"paused": True}, {"dry_run": True}, {"fault": "?"}, {"deleting": True}], ids=str)
 def test_nothing_is_created_while_the_operator_is_told_to_keep_still(app: dict[str, Any]) -> None:
     assert decide(a_snapshot(app=app, workload={"statefulset": None}), POLICY).plan == ()
+
+
+@pytest.mark.guarantee(3)
+@pytest.mark.parametrize(
+    ("app", "is_raised"),
+    [
+        pytest.param({"fault": "?"}, False, id="the spec is invalid"),
+        pytest.param({"fault": "?", "is_rejected": True}, True, id="the API server did not accept an object"),
+        pytest.param({"fault": "?", "is_rejected": True, "paused": True}, False, id="paused besides"),
+        pytest.param({"fault": "?", "is_rejected": True, "dry_run": True}, False, id="a dry run besides"),
+    ],
+)
+def test_an_object_that_the_api_server_did_not_accept_stops_no_raise(app: dict[str, Any], is_raised: bool) -> None:
+    snapshot = a_snapshot(desired=7, app=app)
+    assert (decide_raise(snapshot.app, snapshot.workload.statefulset, 0, NOW) is not None) == is_raised
+
+
+def too_small(**changes: Any) -> Volume:
+    """The volume of ordinal 1, whose claim asks for 1 GiB."""
+    return replace(example.volume(1), **{"requested": 2**30, **changes})
+
+
+@pytest.mark.parametrize(
+    ("size", "volume", "expands"),
+    [
+        pytest.param(2**31, too_small(), True, id="asks for less"),
+        pytest.param(2**30, too_small(), False, id="asks for as much"),
+        pytest.param(2**29, too_small(), False, id="asks for more: a claim never shrinks"),
+        pytest.param(2**31, too_small(requested=None), False, id="does not say"),
+        pytest.param(2**31, too_small(deleting=True), False, id="on its way out"),
+        pytest.param(2**31, too_small(not_expandable="no"), False, id="was refused lately"),
+        pytest.param(None, too_small(), False, id="no state is kept"),
+    ],
+)
+def test_a_claim_asks_for_as_much_as_the_streamapp_says(size: int | None, volume: Volume, expands: bool) -> None:
+    workload = {"volumes": (*volumes(1), volume, example.volume(2))}
+    snapshot = a_snapshot(desired=3, record=None, app={"volume_size": size}, workload=workload)
+    step = ExpandVolume(ordinal=Ordinal(1), to_bytes=size or 0, reason=Reason.VolumeTooSmall)
+    assert decide(snapshot, POLICY).plan == ((step,) if expands else ())
+    withheld = decide(replace(snapshot, app=replace(snapshot.app, dry_run=True)), POLICY)
+    assert (withheld.plan, withheld.withheld) == ((), (step,) if expands else ())
+    paused = decide(replace(snapshot, app=replace(snapshot.app, paused=True)), POLICY)
+    assert not [step for step in paused.plan if isinstance(step, ExpandVolume)]
+
+
+def test_a_claim_that_cannot_be_expanded_is_told_and_holds_nothing() -> None:
+    refused = too_small(not_expandable="only dynamically provisioned pvc can be resized")
+    workload = {"volumes": (*volumes(1), refused, example.volume(2))}
+    decision = decide(a_snapshot(app={"volume_size": 2**31}, workload=workload), POLICY)
+    assert decision.verdict is Verdict.STEP
+    assert (
+        Event(Reason.VolumeNotExpandable, "ordinal 1: only dynamically provisioned pvc can be resized")
+        in decision.warnings
+    )
+
+
+def test_a_statefulset_that_makes_claims_of_another_class_is_told() -> None:
+    snapshot = a_snapshot(desired=3, record=None)
+    assert snapshot.workload.statefulset is not None
+    other = replace(snapshot.workload.statefulset, storage_class="fast, not slow")
+    decision = decide(replace(snapshot, workload=replace(snapshot.workload, statefulset=other)), POLICY)
+    assert (decision.plan, decision.warnings) == ((), (Event(Reason.StorageClassDiffers, "fast, not slow"),))
 
 
 def test_a_process_id_is_recorded_the_first_time_it_is_seen() -> None:

@@ -88,8 +88,11 @@ def test_a_target_that_changed_every_second_skipped_the_drain() -> None:
 
 
 def test_an_image_changed_during_a_hold_and_pods_went_uncovered() -> None:
-    changed = a_snapshot(statefulset={"update_revision": "new"})
-    assert (told(decide(changed, POLICY)), removals(changed)) == (("Hold", "RolloutInProgress"), [])
+    changed = [
+        a_snapshot(statefulset={"update_revision": "new"}),
+        a_snapshot(statefulset={"update_revision": "new"}, workload={"pods": pods(3, p1=a_pod(1, revision="new"))}),
+    ]
+    assert [(told(decide(one, POLICY)), removals(one)) for one in changed] == [(("Hold", "RolloutInProgress"), [])] * 2
 
 
 def test_a_hold_began_during_a_rollout_and_a_restarted_pod_was_forgotten() -> None:

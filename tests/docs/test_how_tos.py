@@ -12,14 +12,16 @@ import yaml
 
 from docs import generate
 from lab.settings import REPOSITORY
+from streamapp.api.v1alpha1.spec import RequestedSource
 from streamapp.api.validation.parse import StreamApp, parse
 
-NO_LAUNCHER = {"adopt", "capacity", "conformance", "migrate-to-streams", "node-drains"}
+NO_LAUNCHER = {"adopt", "agent-tls", "capacity", "conformance", "migrate-to-streams", "node-drains"}
 """Pages without a whole StreamApp: the command line makes it, or the page changes one that is there."""
 PAGES = sorted(page for page in (REPOSITORY / "docs" / "how-to").glob("*.md") if page.stem not in NO_LAUNCHER)
 WHOLE = [
     (page, text) for page in PAGES for text in re.findall(r"```yaml\n(apiVersion:.*?)```", page.read_text(), re.DOTALL)
 ]
+STREAMS_PROTOCOL = REPOSITORY / "docs" / "streams-protocol.md"
 LAUNCHERS = REPOSITORY / "examples" / "launchers"
 NAMES = {
     "state.dir": ("STATE_DIR", "SPRING_KAFKA_STREAMS_STATEDIR", "kafka-streams.state.dir"),
@@ -72,7 +74,25 @@ def test_the_whole_file_is_a_streamapp_that_keeps_what_its_page_asks_for(page: P
         assert within < timedelta(seconds=pod["terminationGracePeriodSeconds"])
 
 
-@pytest.mark.parametrize(("page", "text"), WHOLE, ids=lambda it: it.stem if isinstance(it, Path) else "")
+def of_the_streams_protocol() -> str:
+    (text,) = re.findall(r"```yaml\n(apiVersion:.*?)```", STREAMS_PROTOCOL.read_text(), re.DOTALL)
+    assert isinstance(text, str)
+    return text
+
+
+def test_the_file_of_the_streams_protocol_has_what_its_page_asks_for() -> None:
+    spec = resource_of(of_the_streams_protocol()).spec
+    (container,) = spec.template["spec"]["containers"]
+    assert spec.agent.enabled
+    assert spec.learners.source is RequestedSource.ON_DEMAND
+    assert container["env"] == [{"name": "STREAMS_GROUP_PROTOCOL", "value": "streams"}]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [*WHOLE, (STREAMS_PROTOCOL, of_the_streams_protocol())],
+    ids=lambda it: it.stem if isinstance(it, Path) else "",
+)
 def test_the_api_server_would_prune_and_refuse_nothing_of_it(page: Path, text: str) -> None:
     definition = yaml.safe_load(generate.DEFINITION.read_text())
     schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

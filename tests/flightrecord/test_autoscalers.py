@@ -18,6 +18,14 @@ CPU = Autoscaler(name="cpu", aim=Aim.STREAM_APP, least=2, most=6, current=3, des
 PAST = Autoscaler(name="past", aim=Aim.STATEFUL_SET, least=1, most=9)
 
 
+LIMITS: tuple[dict[str, Any], ...] = (
+    {"hindrance": "FailedGetResourceMetric"},
+    {"limited_by": "TooFewReplicas"},
+    {"up_window": timedelta(minutes=2)},
+    {"down_window": timedelta(0)},
+)
+
+
 @pytest.fixture
 def log() -> AutoscalerLog:
     return AutoscalerLog()
@@ -39,13 +47,17 @@ def test_each_is_told_once_with_what_is_known_of_it(log: AutoscalerLog) -> None:
         "currentReplicas": 3,
         "desiredReplicas": 4,
         "isActive": True,
+        "cannotAct": "",
+        "limitedBy": "",
     }
     assert past["aimsAt"] == "StatefulSet"
     assert {"currentReplicas", "desiredReplicas", "isActive"} & past.keys() == set()
     assert added(log, CPU, PAST, later=30) == []
 
 
-@pytest.mark.parametrize("change", [{"least": 3}, {"most": 5}, {"current": 4}, {"desired": 6}, {"is_active": False}])
+@pytest.mark.parametrize(
+    "change", [{"least": 3}, {"most": 5}, {"current": 4}, {"desired": 6}, {"is_active": False}, *LIMITS]
+)
 def test_a_change_is_told_of_the_one_that_changed(log: AutoscalerLog, change: dict[str, Any]) -> None:
     added(log, CPU, PAST)
     changed = replace(CPU, **change)
@@ -53,6 +65,13 @@ def test_a_change_is_told_of_the_one_that_changed(log: AutoscalerLog, change: di
         ("cpu", NOW + timedelta(seconds=30))
     ]
     assert added(log, changed, PAST, later=60) == []
+
+
+def test_what_it_cannot_do_and_its_windows_are_told(log: AutoscalerLog) -> None:
+    limits = {name: value for limit in LIMITS for name, value in limit.items()}
+    (line,) = added(log, replace(CPU, **limits))
+    assert (line.cannot_act, line.limited_by) == ("FailedGetResourceMetric", "TooFewReplicas")
+    assert (line.up_window_seconds, line.down_window_seconds) == (120, 0)
 
 
 def test_other_words_for_why_it_cannot_act_are_no_change(log: AutoscalerLog) -> None:

@@ -26,7 +26,7 @@ from streamapp.flightrecord.schema import (
     PodLine,
     Record,
     Role,
-    SampleLine,
+    SamplesLine,
     SampleSource,
     TaskState,
 )
@@ -127,15 +127,20 @@ def test_agents_are_sampled_by_their_own_word_and_their_copies_are_learners_wher
     members = example.members(lag=50_000)
     agents = example.agents(members, is_ours=True, standby_replicas=0)
     snapshot = replace(example.snapshot(), agents=agents)
-    samples = of(FlightLog(HEAD).lines(look(snapshot, ScalingPolicy(agent=True))), SampleLine)
-    assert {line.source for line in samples} == {SampleSource.AGENT}
-    assert {line.role for line in samples} == {Role.ACTIVE, Role.LEARNER}
-    learners = [line for line in samples if line.role is Role.LEARNER]
-    assert {(line.end_offset or 0) - (line.offset or 0) for line in learners} == {50_000}
-    assert {line.state for line in samples if line.role is Role.ACTIVE} == {TaskState[CoreTaskState.RUNNING.name]}
-    assert all(line.interval_seconds < 15 for line in learners)
-    assert all(line.ts <= snapshot.now for line in samples)
-    assert timedelta(0) <= snapshot.now - learners[0].ts < timedelta(seconds=10)
+    [line] = of(FlightLog(HEAD).lines(look(snapshot, ScalingPolicy(agent=True))), SamplesLine)
+    assert line.ts == max(one.at for one in line.copies) <= snapshot.now
+    assert {one.source for one in line.copies} == {SampleSource.AGENT}
+    assert {one.role for one in line.copies} == {Role.ACTIVE, Role.LEARNER}
+    learners = [one for one in line.copies if one.role is Role.LEARNER]
+    lags = [zip(one.offsets or (), one.end_offsets or (), strict=True) for one in learners]
+    assert {(end or 0) - (offset or 0) for pairs in lags for offset, end in pairs} == {50_000}
+    actives = [one for one in line.copies if one.role is Role.ACTIVE]
+    assert {(one.state, one.offsets) for one in actives} == {(TaskState[CoreTaskState.RUNNING.name], None)}
+    assert all(one.interval_seconds < 15 for one in learners)
+    assert timedelta(0) <= snapshot.now - learners[0].at < timedelta(seconds=10)
+    tasks = {(one.ordinal, task) for one in line.copies for task in one.tasks}
+    assert len(tasks) == sum(len(one.tasks) for one in line.copies)
+    assert {task for _, task in tasks} == {str(task.id) for task in snapshot.task_set.tasks}  # type: ignore[union-attr]
 
 
 def test_a_clock_that_is_set_back_silences_nothing() -> None:
@@ -171,7 +176,7 @@ def test_a_clock_that_is_set_back_silences_nothing() -> None:
         workload=replace(example.workload(2), read_at=NOW - back),
     )
     found = log.lines(look(again))
-    assert {line.kind for line in found} >= {"scale", "group", "sample", "decision"}
+    assert {line.kind for line in found} >= {"scale", "group", "samples", "decision"}
     epochs = [line.epoch for line in (*of(first, GroupLine), *of(found, GroupLine))]
     assert epochs == sorted(set(epochs)), "an epoch never falls"
 

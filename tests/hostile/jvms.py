@@ -19,6 +19,7 @@ from lab.matrix.processes import free_ports
 from lab.settings import Settings
 from streamapp.agents.answers import AgentAddress, AnnouncementOutcome
 from streamapp.agents.client import AgentClient
+from streamapp.agents.tls import AgentTls  # noqa: TC001 (a type beside the client that uses it)
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId
@@ -136,6 +137,8 @@ class RunningJvm:
     def __init__(self, command: Sequence[str], extra: Mapping[str, str] = MappingProxyType({})) -> None:
         """Start it."""
         (self.port,) = free_ports(1)
+        self.tls: AgentTls | None = None
+        """What is expected of its agent; None: plain HTTP."""
         self._process = subprocess.Popen(
             command,
             env={**environment(self.port), **extra},
@@ -178,7 +181,9 @@ class RunningJvm:
 
     def address(self) -> AgentAddress:
         """Give where its agent is."""
-        return AgentAddress(ordinal=Ordinal(0), pod="host-0", pod_uid="uid-1", address="127.0.0.1", port=self.port)
+        return AgentAddress(
+            ordinal=Ordinal(0), pod="host-0", pod_uid="uid-1", address="127.0.0.1", port=self.port, tls=self.tls
+        )
 
     def ask(self) -> AgentReport | AgentSilent:
         """Ask the agent once, as the operator does."""

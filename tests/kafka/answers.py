@@ -12,6 +12,7 @@ from kio.schema.describe_configs.v4.response import (
 from kio.schema.describe_groups.v5.response import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12.response import AbortedTransaction, FetchableTopicResponse, FetchResponse, PartitionData
+from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 from kio.schema.leave_group.v5.response import LeaveGroupResponse, MemberResponse
 from kio.schema.list_groups.v4.response import ListedGroup, ListGroupsResponse
 from kio.schema.list_offsets.v7.response import (
@@ -31,9 +32,11 @@ from kio.schema.offset_fetch.v8.response import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from kio.schema.produce.v9.request import ProduceRequest
+from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kio.schema.streams_group_describe.v0 import response as streams
 from kio.schema.types import BrokerId, GroupId, ProducerId, TopicName
-from kio.static.primitive import Records, i8, i32, i32Timedelta, i64
+from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
 
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.kafka.connection.settings import Address
@@ -218,4 +221,26 @@ def fetched(found: Mapping[TopicPartition, Fetched], *, throttled: bool = False)
         throttle_time=i32Timedelta.parse(timedelta(seconds=1)) if throttled else NO_THROTTLE,
         error_code=OK,
         responses=tuple(responses),
+    )
+
+
+def produced(request: ProduceRequest, code: ErrorCode = OK) -> ProduceResponse:
+    """Answer for all partitions alike."""
+    found = (
+        TopicProduceResponse(
+            name=topic.name,
+            partition_responses=tuple(
+                PartitionProduceResponse(index=one.index, error_code=code, base_offset=i64(0), record_errors=())
+                for one in topic.partition_data
+            ),
+        )
+        for topic in request.topic_data
+    )
+    return ProduceResponse(responses=tuple(found), throttle_time=NO_THROTTLE)
+
+
+def producer_id() -> InitProducerIdResponse:
+    """What an idempotent producer begins with."""
+    return InitProducerIdResponse(
+        throttle_time=NO_THROTTLE, error_code=OK, producer_id=ProducerId(7), producer_epoch=i16(0)
     )

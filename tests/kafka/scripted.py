@@ -28,6 +28,7 @@ from kio.schema.find_coordinator.v4 import request as find_coordinator
 from kio.schema.find_coordinator.v4.response import Coordinator, FindCoordinatorResponse
 from kio.schema.heartbeat.v4 import request as heartbeat
 from kio.schema.incremental_alter_configs.v1 import request as incremental_alter_configs
+from kio.schema.init_producer_id.v4 import request as init_producer_id
 from kio.schema.join_group.v9 import request as join_group
 from kio.schema.leave_group.v5 import request as leave_group
 from kio.schema.list_groups.v4 import request as list_groups
@@ -85,6 +86,7 @@ KNOWN = _requests(
     find_coordinator,
     heartbeat,
     incremental_alter_configs,
+    init_producer_id,
     join_group,
     leave_group,
     list_groups,

@@ -24,7 +24,7 @@ def leaves(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any
         here = (*path, name)
         if here in NOT_APPLIED or (path == ("metadata",) and name in IDENTITY):
             continue
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, dict) and value:
             yield from leaves(value, here)
         else:
             yield here, value
@@ -65,7 +65,7 @@ def managed_fields(owners: Mapping[str, set[Path]]) -> list[Json]:
 def _get(live: Mapping[str, Any], path: Path) -> Any:
     place: Any = live
     for name in path:
-        if not isinstance(place, Mapping) or name not in place:
+        if not isinstance(place, dict) or name not in place:
             return None
         place = place[name]
     return place

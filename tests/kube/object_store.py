@@ -14,6 +14,8 @@ from tests.kube.field_ownership import Json, OwnershipConflictError, Path, apply
 
 Identity = tuple[str, str, str]
 """Plural, namespace (empty for an object of the cluster), name."""
+_PARTS = (dict, list)
+"""JSON that has more JSON in it."""
 
 
 class RefusalError(Exception):
@@ -30,6 +32,8 @@ class Stored:
 
     body: Json
     owners: dict[str, set[Path]] = field(default_factory=dict)
+    fields: list[Json] | None = None
+    """The `managedFields` of these owners, once they were made; owners of what is stored never change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,9 @@ class ObjectStore:
         metadata = body["metadata"]
         identity = (plural, metadata.get("namespace", ""), metadata["name"])
         before = self.objects.get(identity)
-        stored = Stored(clone(body), before.owners if before else {"somebody": set()})
+        stored = (
+            Stored(clone(body), before.owners, before.fields) if before else Stored(clone(body), {"somebody": set()})
+        )
         self._store(identity, stored, None if before is None else before.body, as_is=as_is)
         return stored.body
 
@@ -151,6 +157,8 @@ class ObjectStore:
             request: The request.
             as_of: For a read: answer from this version of the world.
         """
+        if request.method == "GET" and request.name and as_of is None:
+            return self._present(request.identity).body
         if request.method == "GET":
             return self._read(request, self._objects_at(as_of))
         if request.method == "POST":
@@ -182,8 +190,8 @@ class ObjectStore:
         wanted = dict(part.split("=") for part in request.query.get("labelSelector", "").split(",") if "=" in part)
         items = [
             objects[identity]
-            for identity in sorted(objects)
-            if identity[0] == request.plural and request.asks_for(objects[identity])
+            for identity in sorted(identity for identity in objects if identity[0] == request.plural)
+            if request.asks_for(objects[identity])
             if wanted.items() <= objects[identity]["metadata"].get("labels", {}).items()
         ]
         return {"items": items, "metadata": {"resourceVersion": str(self.version)}}
@@ -235,28 +243,33 @@ class ObjectStore:
             raise RefusalError(409, str(error)) from error
         if identity[0] == "statefulsets":
             stored.body["spec"].setdefault("replicas", 1)
+            lost = [name for name in ("selector", "template") if name not in stored.body["spec"]]
+            if lost:  # as when its only owner gives it up
+                raise RefusalError(422, f"spec.{lost[0]}: Required value")
         if request.query.get("dryRun") == "All":
             return stored.body
-        if (
-            before is not None
-            and found is not None
-            and _content(before) == _content(stored.body)
-            and found.owners == stored.owners
-        ):
-            return found.body
+        if before is not None and found is not None and found.owners == stored.owners:
+            if _content(before) == _content(stored.body):
+                return found.body
+            stored.fields = found.fields
         return self._store(identity, stored, before)
 
     def _merge(self, request: Request) -> Json:
         """Lay a merge patch over an object; through `scale` it is one over its Scale.
 
-        Of who owns what only the fields of the patch are kept, by the name of the manager.
+        Of who owns what only the fields of the patch are kept, by the name of the manager; a field that is removed is
+        nobody's.
         """
         before = self._present(request.identity)
         part = clone(request.body)
         version = part.get("metadata", {}).pop("resourceVersion", None)
+        part = {name: value for name, value in part.items() if name != "metadata" or value}
         _check(before.body, {} if version is None else {"resourceVersion": version})
         stored = Stored(merged(before.body, part), {name: set(owned) for name, owned in before.owners.items()})
-        stored.owners.setdefault(request.query["fieldManager"], set()).update(path for path, _ in leaves(part))
+        written = dict(leaves(part))
+        stored.owners.setdefault(request.query["fieldManager"], set()).update(written)
+        for owned in stored.owners.values():
+            owned.difference_update(path for path, value in written.items() if value is None)
         if _content(before.body) == _content(stored.body):
             return before.body
         return self._store(request.identity, stored, before.body)
@@ -273,7 +286,8 @@ class ObjectStore:
         if not as_is:
             changed = before is None or before.get("spec") != stored.body.get("spec")
             metadata["generation"] = (before["metadata"]["generation"] if before else 0) + changed
-            metadata["managedFields"] = managed_fields(stored.owners)
+            stored.fields = managed_fields(stored.owners) if stored.fields is None else stored.fields
+            metadata["managedFields"] = stored.fields
         self.objects[identity] = stored
         self._remember(Change(version, identity, stored.body, before))
         for tell in self.changed:
@@ -289,8 +303,10 @@ class ObjectStore:
 def clone(part: Any) -> Any:
     """A copy of JSON, several times faster than `copy.deepcopy`."""
     if isinstance(part, dict):
-        return {name: clone(value) for name, value in part.items()}
-    return [clone(value) for value in part] if isinstance(part, list) else part
+        return {name: clone(value) if isinstance(value, _PARTS) else value for name, value in part.items()}
+    if isinstance(part, list):
+        return [clone(value) if isinstance(value, _PARTS) else value for value in part]
+    return part
 
 
 def merged(live: Any, patch: Any) -> Any:

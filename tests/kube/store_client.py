@@ -33,10 +33,11 @@ class StoreClient(KubeClient):
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
         *,
-        content_type: str = "",  # noqa: ARG002 (as the real one)
+        content_type: str = "",
         last_check: Check | None = None,
     ) -> Json:
-        return await self.deliver(Request.of(method, path, query or {}, body or {}), f"{method} {path}", last_check)
+        request = Request.of(method, path, query or {}, body or {}, content_type)
+        return await self.deliver(request, f"{method} {path}", last_check)
 
 
 def answer_of(store: ObjectStore, request: Request, what: str, as_of: int | None = None) -> Json:

@@ -24,7 +24,7 @@ def session() -> Session:
     if INSIDE not in os.environ and not is_session(os.environ):
         pytest.fail(
             "these tests run in a session of the lab, which asks the allow-list first: "
-            "make test-lab, or python -m lab test --keep FILE",
+            "make test, or python -m lab test --keep FILE",
             pytrace=False,
         )
     return Session((), dict(os.environ))
@@ -47,8 +47,8 @@ def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[str]
     kubectl.run("delete", "namespace", name, "--wait=false")
 
 
-@pytest.fixture(scope="session")
-def streams_group(session: Session, kubectl: Kubectl) -> str:
+@pytest.fixture(scope="module")
+def streams_group(session: Session, kubectl: Kubectl) -> Iterator[str]:
     """Deploy the demo application small, with two pods and a standby, and give its application id."""
     application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, records=20_000)
     remove(kubectl, session.environment["KAFKA_BOOTSTRAP"])
@@ -62,7 +62,9 @@ def streams_group(session: Session, kubectl: Kubectl) -> str:
         timeout_s=120,
     )
     os.environ["STREAMS_GROUP"] = application.application_id
-    return application.application_id
+    yield application.application_id
+    # Later tests have the processors for themselves.
+    remove(kubectl, session.environment["KAFKA_BOOTSTRAP"])
 
 
 @pytest.fixture(scope="session")

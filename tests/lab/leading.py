@@ -1,6 +1,8 @@
-"""Who leads a group: the broker tells nobody, but the leader's own log does."""
+"""Who leads a group, and how often it was rebalanced: the broker tells nobody, but the leader's own log does."""
 
 import re
+from collections.abc import Mapping
+from datetime import datetime
 
 from lab.scenarios.observed_app import ObservedApp
 
@@ -12,10 +14,16 @@ _LEAD = re.compile(r"^(\S+) INFO ConsumerCoordinator .*Finished assignment for g
 
 def leader(observed: ObservedApp) -> int:
     """The ordinal whose member made the newest assignment of the group."""
-    times: dict[str, int] = {}
+    times = assignments(observed)
+    assert times, "no member says that it made an assignment"
+    return times[max(times)]
+
+
+def assignments(observed: ObservedApp) -> Mapping[datetime, int]:
+    """When the pods that are there made an assignment, and which ordinal it was: at least one in each rebalance."""
+    times: dict[datetime, int] = {}
     for pod in observed.app.pods():
         name = pod["metadata"]["name"]
         log = observed.app.kubectl.run("logs", "--namespace", observed.app.namespace, name, "--container=counter")
-        times |= {moment: int(name.rsplit("-", 1)[1]) for moment in _LEAD.findall(log)}
-    assert times, "no member says that it made an assignment"
-    return times[max(times)]
+        times |= {datetime.fromisoformat(moment): int(name.rsplit("-", 1)[1]) for moment in _LEAD.findall(log)}
+    return times

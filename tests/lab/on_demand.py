@@ -1,15 +1,17 @@
 """Applications whose learners come on demand, and what is promised to each of them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from lab.scenarios.task_layouts import layouts
+from lab.scenarios.task_layouts import TaskLayouts, layouts
 
 KEYS = 120_000
 """Twenty thousand a task: more than the 10,000 records that a copy may lag."""
@@ -50,33 +52,73 @@ def require_agents(one: ObservedApp) -> None:
     assert one.app.condition("LearnersAvailable")["status"] == "True"
 
 
-def drain_the_last_of_three(one: ObservedApp, bootstrap: str) -> None:
-    """Scale down by one: the pod has no task when it goes, and each task moves to a copy."""
-    began = one.clock()
-    with layouts(bootstrap, one.app.application.application_id) as seen:
-        one.app.scale(2)
-        one.app.wait_until_converged(2)
+@dataclass(frozen=True)
+class Scaled:
+    """What became of one application when its replicas were changed."""
+
+    seen: TaskLayouts
+    """Every layout of the change."""
+    worst_gap_seconds: float
+    granted_in_seconds: float = 0.0
+    """How long a scale-up took to reach the StatefulSet."""
+
+
+@contextmanager
+def recorded(kinds: Mapping[str, ObservedApp], bootstrap: str) -> Iterator[dict[str, TaskLayouts]]:
+    """Record the layouts of all of them in the block."""
+    with ExitStack() as stack:
+        yield {
+            kind: stack.enter_context(layouts(bootstrap, one.app.application.application_id))
+            for kind, one in kinds.items()
+        }
+
+
+def drain_the_last_of_three(kinds: Mapping[str, ObservedApp], bootstrap: str) -> dict[str, Scaled]:
+    """Scale all of them down by one, side by side: most of the time of each is spent waiting."""
+    began = {kind: one.clock() for kind, one in kinds.items()}
+    with recorded(kinds, bootstrap) as seen:
+        for one in kinds.values():
+            one.app.scale(2)
+        for one in kinds.values():
+            one.app.wait_until_converged(2)
+    return {kind: Scaled(seen[kind], one.worst_gap_since(began[kind])) for kind, one in kinds.items()}
+
+
+def require_drained(one: ObservedApp, drained: Scaled) -> None:
+    """The pod had no task when it went, and each task moved to a copy."""
     assert one.steps()[0] == (3, 2)
-    assert seen.at(granted_at(one)).holds_nothing(2)
-    assert len(seen.moves()) >= 2
-    assert [move for move in seen.moves() if not move.had_copy] == []
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert drained.seen.at(granted_at(one)).holds_nothing(2)
+    assert len(drained.seen.moves()) >= 2
+    assert [move for move in drained.seen.moves() if not move.had_copy] == []
+    assert drained.worst_gap_seconds < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 
-def grow_by_a_new_pod(one: ObservedApp, bootstrap: str) -> None:
-    """Scale up from two pods to four: the pod that was never there gets its task behind a learner.
+def grow_by_a_new_pod(kinds: Mapping[str, ObservedApp], bootstrap: str) -> dict[str, Scaled]:
+    """Scale all of them up from two pods to four, side by side, until every pod has tasks.
 
     Ordinal 2 comes back with its volume, which may be near enough to take over at once; 3 has never been there.
     """
-    began = one.clock()
-    with layouts(bootstrap, one.app.application.application_id) as seen:
-        assert one.seconds_until_granted(4) < 3
-        one.app.wait_until_converged(4)
-        wait_until("tasks on all pods", lambda: sorted(map(len, seen.layouts[-1].active.values())) == [1, 1, 2, 2], 120)
-        one.app.wait_until_converged(4)
-    to_the_new_one = [move for move in seen.moves() if move.after == 3]
+    began = {kind: one.clock() for kind, one in kinds.items()}
+    with recorded(kinds, bootstrap) as seen:
+        seconds = {kind: one.seconds_until_granted(4) for kind, one in kinds.items()}
+        for kind, one in kinds.items():
+            one.app.wait_until_converged(4)
+            wait_until("tasks on all pods", partial(shared_by_four, seen[kind]), 120)
+            one.app.wait_until_converged(4)
+    return {kind: Scaled(seen[kind], one.worst_gap_since(began[kind]), seconds[kind]) for kind, one in kinds.items()}
+
+
+def shared_by_four(seen: TaskLayouts) -> bool:
+    """Whether the newest layout gives each of four pods its share."""
+    return sorted(map(len, seen.layouts[-1].active.values())) == [1, 1, 2, 2]
+
+
+def require_grown(grown: Scaled) -> None:
+    """The pod that was never there got its task behind a learner."""
+    assert grown.granted_in_seconds < 3
+    to_the_new_one = [move for move in grown.seen.moves() if move.after == 3]
     assert (len(to_the_new_one), [move for move in to_the_new_one if not move.had_copy]) == (1, [])
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert grown.worst_gap_seconds < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 
 def require_counts(one: ObservedApp) -> None:

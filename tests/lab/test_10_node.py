@@ -14,7 +14,7 @@ from lab.node.layout import FIRST, Layout
 from lab.node.namespaces import INSIDE
 from lab.settings import Settings, Versions
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab]
 embedded_only = pytest.mark.skipif(INSIDE not in os.environ, reason="parts and addresses of the embedded lab")
 
 # The broker's image is on every cluster of the lab. Its base is a public one or the lab's own, so its pods use `sh` and

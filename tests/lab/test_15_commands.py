@@ -9,7 +9,7 @@ from lab.clusters.cluster import Session
 from lab.node.namespaces import INSIDE
 from lab.settings import REPOSITORY
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab]
 
 
 def _lab(session: Session, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -11,7 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 from lab.clusters.kubectl import Kubectl
 from lab.settings import Versions
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab]
 
 
 def test_a_record_comes_back_with_the_brokers_append_time() -> None:

@@ -13,7 +13,7 @@ from lab.clusters.ownership import LABEL, MARK, require_own
 from lab.errors import LabError
 from lab.scenarios import demo_application
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab]
 
 
 def test_a_namespace_without_the_labs_label_is_refused(kubectl: Kubectl, namespace: str) -> None:

@@ -21,7 +21,7 @@ from tests.mistakes import Wrong
 from tests.statuses import held_status
 from tests.streamapps import ABSENT, ALLOWED_CHANGES, FORBIDDEN_CHANGES, WRONG, changed, written
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab]
 
 Json = dict[str, Any]
 

@@ -36,7 +36,7 @@ from streamapp.kafka.topics.topics import PROBE
 from tests.lab.transactions import last_stable
 from tests.support import example
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab]
 
 T = TypeVar("T")
 DEADLINE = 10.0

@@ -25,7 +25,7 @@ from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.topics.tails import WINDOWS
 from tests.lab.transactions import last_stable
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab]
 
 DEADLINE = 20.0
 COMPACTING = {

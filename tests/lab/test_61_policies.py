@@ -4,6 +4,7 @@ One application for all tests, in file order; each begins where the one before e
 """
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +13,7 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 
-pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 NEVER_NEAR_ENOUGH = {"acceptableRecoveryLag": 0}
 """Under load no copy is ever that near."""
 SOON = {"stabilizationWindow": "2s", "timeout": "1m"}
@@ -96,6 +97,27 @@ def test_a_claim_goes_with_its_pod_only_where_the_streamapp_says_so(one: Observe
 def test_no_record_was_lost_or_counted_too_low(one: ObservedApp) -> None:
     counts = one.counts()
     assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+
+
+@pytest.mark.guarantee(4)
+def test_claims_that_a_paused_streamapp_retains_outlive_it(one: ObservedApp) -> None:
+    """In a pause no template is written, which has the policy of claims in it at other times."""
+    state = one.app.resource(3)["spec"]["state"]
+    one.app.apply(3, state={**state, "retention": {"whenDeleted": "Delete"}})
+    wait_until("they would go with it", lambda: when_deleted(one) == "Delete", 60)
+    one.app.apply(3, state={**state, "retention": {"whenDeleted": "Retain"}}, paused=True)
+    wait_until("they would stay", lambda: when_deleted(one) == "Retain", 60)
+    claims = claims_of(one)
+    one.app.kubectl.run("delete", "streamapp", "--namespace", one.app.namespace, one.app.name, "--wait")
+    wait_until("no pod is left", lambda: not one.app.pods(), 120)
+    time.sleep(10)  # the garbage collector takes a moment
+    assert claims_of(one) == claims
+
+
+def when_deleted(one: ObservedApp) -> str:
+    """What the StatefulSet says of claims when it is deleted."""
+    found = one.app.kubectl.json("get", "statefulset", "--namespace", one.app.namespace, one.app.name)
+    return str(found["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"])
 
 
 def claims_of(one: ObservedApp) -> set[str]:

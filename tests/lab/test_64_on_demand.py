@@ -1,7 +1,7 @@
 """Tasks learn elsewhere and move before their pod goes: no standing standbys, no change of the image, nobody notices.
 
 Two applications side by side, at least once and exactly once, each with the agent. Those that have standbys besides are
-played every night (`test_66_on_demand_with_standbys`).
+played in the part `on-demand` (`test_66_on_demand_with_standbys`).
 """
 
 import os
@@ -20,6 +20,7 @@ from lab.scenarios.task_layouts import TaskLayouts, layouts
 from lab.settings import Settings
 from tests.lab import on_demand
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of, pods_of
+from tests.lab.on_demand import Scaled
 from tests.lab.plugin import run_kubectl
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
@@ -43,21 +44,32 @@ def bare_from_the_start(kinds: dict[str, ObservedApp], bootstrap: str) -> Iterat
         yield seen
 
 
+@pytest.fixture(scope="module")
+def drained(kinds: dict[str, ObservedApp], bootstrap: str) -> dict[str, Scaled]:
+    """Scale all of them down by one."""
+    return on_demand.drain_the_last_of_three(kinds, bootstrap)
+
+
+@pytest.fixture(scope="module")
+def grown(kinds: dict[str, ObservedApp], drained: dict[str, Scaled], bootstrap: str) -> dict[str, Scaled]:
+    """Scale those that were drained up by two."""
+    assert drained.keys() == kinds.keys()
+    return on_demand.grow_by_a_new_pod(kinds, bootstrap)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_agents_are_at_work_in_every_pod(kinds: dict[str, ObservedApp], kind: str) -> None:
     on_demand.require_agents(kinds[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], kind: str, bootstrap: str) -> None:
-    on_demand.drain_the_last_of_three(kinds[kind], bootstrap)
+def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], drained: dict[str, Scaled], kind: str) -> None:
+    on_demand.require_drained(kinds[kind], drained[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_pod_that_comes_gets_tasks_only_behind_learners(
-    kinds: dict[str, ObservedApp], kind: str, bootstrap: str
-) -> None:
-    on_demand.grow_by_a_new_pod(kinds[kind], bootstrap)
+def test_a_pod_that_comes_gets_tasks_only_behind_learners(grown: dict[str, Scaled], kind: str) -> None:
+    on_demand.require_grown(grown[kind])
 
 
 def test_several_pods_are_drained_and_go_together(

@@ -1,7 +1,7 @@
 """Applications of Spring Boot and of Quarkus as pods under the operator, with learners on demand by the agent.
 
 Both bring a class loader and a way to close of their own. Their images must be in the lab's cache before:
-`python -m lab build --launchers`, as `make test` does.
+`python -m lab build --launchers`, as `make test PART=launchers` does.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.stream_app import ON_DEMAND
 from lab.settings import Settings
 from tests.lab import on_demand
+from tests.lab.on_demand import Scaled
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
 STATE = {"STATE_DIR": "/var/lib/streams"}
@@ -54,21 +55,32 @@ def kinds(
         yield made
 
 
+@pytest.fixture(scope="module")
+def drained(kinds: dict[str, ObservedApp], bootstrap: str) -> dict[str, Scaled]:
+    """Scale all of them down by one."""
+    return on_demand.drain_the_last_of_three(kinds, bootstrap)
+
+
+@pytest.fixture(scope="module")
+def grown(kinds: dict[str, ObservedApp], drained: dict[str, Scaled], bootstrap: str) -> dict[str, Scaled]:
+    """Scale those that were drained up by two."""
+    assert drained.keys() == kinds.keys()
+    return on_demand.grow_by_a_new_pod(kinds, bootstrap)
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_the_agents_are_at_work_in_every_pod(kinds: dict[str, ObservedApp], kind: str) -> None:
     on_demand.require_agents(kinds[kind])
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], kind: str, bootstrap: str) -> None:
-    on_demand.drain_the_last_of_three(kinds[kind], bootstrap)
+def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], drained: dict[str, Scaled], kind: str) -> None:
+    on_demand.require_drained(kinds[kind], drained[kind])
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_a_pod_that_comes_gets_tasks_only_behind_learners(
-    kinds: dict[str, ObservedApp], kind: str, bootstrap: str
-) -> None:
-    on_demand.grow_by_a_new_pod(kinds[kind], bootstrap)
+def test_a_pod_that_comes_gets_tasks_only_behind_learners(grown: dict[str, Scaled], kind: str) -> None:
+    on_demand.require_grown(grown[kind])
 
 
 @pytest.mark.parametrize("kind", NAMES)

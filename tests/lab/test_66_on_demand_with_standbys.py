@@ -7,6 +7,7 @@ import pytest
 from lab.clusters.kubectl import Kubectl
 from lab.scenarios.observed_app import ObservedApp
 from tests.lab import on_demand
+from tests.lab.on_demand import Scaled
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 KINDS = {
@@ -22,14 +23,20 @@ def kinds(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str
         yield made
 
 
+@pytest.fixture(scope="module")
+def drained(kinds: dict[str, ObservedApp], bootstrap: str) -> dict[str, Scaled]:
+    """Scale all of them down by one."""
+    return on_demand.drain_the_last_of_three(kinds, bootstrap)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_agents_are_at_work_in_every_pod(kinds: dict[str, ObservedApp], kind: str) -> None:
     on_demand.require_agents(kinds[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], kind: str, bootstrap: str) -> None:
-    on_demand.drain_the_last_of_three(kinds[kind], bootstrap)
+def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], drained: dict[str, Scaled], kind: str) -> None:
+    on_demand.require_drained(kinds[kind], drained[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)

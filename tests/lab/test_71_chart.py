@@ -116,6 +116,7 @@ def test_raising_it_is_let_pass_on_both_ways(kubectl: Kubectl, app: StreamAppSce
         ({"labels": {"streamapp.dev/operator": None}}, "labels"),
         ({"labels": {"streamapp.dev/app": "other"}}, "labels"),
         ({"annotations": {"streamapp.dev/hold-record": "{}"}}, "annotations"),
+        ({"annotations": {"streamapp.dev/hold-generation": "7"}}, "annotations"),
         ({"annotations": {"streamapp.dev/template-hash": None}}, "annotations"),
     ],
 )

@@ -15,12 +15,16 @@ import yaml
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
-from lab.scenarios.stream_app import BUSY, LEAST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
+from lab.scenarios.stream_app import LEAST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 NAMESPACE = "t-autoscaler"
 SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 15.0
+TARGET = "150m"
+"""Three times what an idle pod takes: three pods that have little to do are clearly too many."""
+BRISK = 4000
+"""Records a second for which two pods need twice the target, and which leave nothing to catch up with."""
 NAMED_WITHIN = 90
 """Seconds: autoscalers are listed every 30 s, and at rest there is a pass every 30 s."""
 
@@ -56,7 +60,7 @@ def driven(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[Driven]
     observed.app.scale(LEAST)
     observed.app.wait_until_converged(LEAST)
     observed.start_load()
-    yield Driven(observed, Autoscaled(observed.app))
+    yield Driven(observed, Autoscaled(observed.app, TARGET))
     remove_all(kubectl, bootstrap, [application])
 
 
@@ -81,7 +85,7 @@ def test_nobody_is_named_while_a_person_scales_it(driven: Driven) -> None:
 
 def test_more_load_brings_more_pods_at_once(driven: Driven) -> None:
     driven.autoscaler.apply(maxReplicas=LEAST + 1)
-    driven.autoscaler.load(BUSY)
+    driven.autoscaler.load(BRISK)
     wish = driven.autoscaler.wait_until_wished(LEAST + 1, LEAST + 1)
     began = time.monotonic()
     wait_until(f"{wish} granted", lambda: driven.app.granted() >= wish, 10, interval_seconds=0.1)
@@ -105,6 +109,12 @@ def test_less_load_lowers_the_wish_and_pods_are_held_until_nobody_misses_them(dr
     assert (counts.nothing_lost, counts.undercounted) == (True, 0)
 
 
+def test_a_manifest_with_replicas_is_named_beside_the_autoscaler(driven: Driven) -> None:
+    driven.app.apply(LEAST, **ON_DEMAND)
+    message = driven.wait_until_said("TwoWritersOfReplicas")
+    assert "HorizontalPodAutoscaler cpu, kubectl-client-side-apply." in message
+
+
 def test_an_autoscaler_past_the_streamapp_is_named(driven: Driven) -> None:
     past = Autoscaled(driven.app, name="past")
     # It has nothing to go by, so that it only stands there.
@@ -116,12 +126,6 @@ def test_an_autoscaler_past_the_streamapp_is_named(driven: Driven) -> None:
     assert "HorizontalPodAutoscaler past." in driven.wait_until_said("AutoscalerAimsAtStatefulSet")
     # That it is forgotten shows in the next test: nothing else is told while it is there.
     past.delete()
-
-
-def test_a_manifest_with_replicas_is_named_beside_the_autoscaler(driven: Driven) -> None:
-    driven.app.apply(LEAST, **ON_DEMAND)
-    message = driven.wait_until_said("TwoWritersOfReplicas")
-    assert "HorizontalPodAutoscaler cpu, kubectl-client-side-apply." in message
 
 
 def test_more_pods_than_tasks_are_named(driven: Driven) -> None:

@@ -35,13 +35,14 @@ from streamapp.analytics.synthetic.fleet import Fleet
 from streamapp.analytics.synthetic.generate import write_record
 from streamapp.analytics.tables.derived_schemas import GOLD, SILVER
 from streamapp.kafka.connection.settings import read_settings
-from streamapp.kafka.producer import Message, Producer
+from streamapp.kafka.producer.frames import Message
+from streamapp.kafka.producer.producer import Producer
 from tests.analytics.support.reading import records, rows
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
-FLEET = Fleet(apps=2, days=1, tasks=4, pods=3, file_seconds=7200)
+FLEET = Fleet(apps=4, days=1, tasks=4, pods=3, file_seconds=7200)
 PIECE = 500
 
 
@@ -63,7 +64,7 @@ def topic() -> Iterator[Topic]:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     name = f"record-{uuid.uuid4().hex[:8]}"
     admin.create_topics([NewTopic(name, 3, 1)])[name].result(30)
-    yield Topic(bootstrap, name, portion=3000)
+    yield Topic(bootstrap, name, portion=800)
     admin.delete_topics([name])[name].result(30)
 
 
@@ -85,15 +86,18 @@ def send(topic: Topic, lines: Sequence[bytes]) -> None:
     """Write lines as the operator does, those of one application into one partition."""
 
     async def main() -> None:
-        producer = Producer(read_settings(topic.bootstrap, {}), topic.name)
+        producer = Producer(lambda: read_settings(topic.bootstrap, {}), topic.name, ended.append)
         try:
             messages = [Message(json.loads(line)["app"].encode(), line) for line in lines]
             for at in range(0, len(messages), PIECE):
-                await producer.send(messages[at : at + PIECE], 10.0)
+                piece = messages[at : at + PIECE]
+                assert await producer.send(piece) == [None] * len(piece)
         finally:
-            producer.close()
+            await producer.close()
 
+    ended: list[object] = []
     asyncio.run(main())
+    assert ended == []
 
 
 def at(topic: Topic, partition: int, offset: int) -> bytes | None:
@@ -150,7 +154,8 @@ def test_a_portion_that_is_read_again_after_a_kill_counts_once(
     again = ingested(spark, tmp_path / "t", topic)
     assert (again.rows, again.kept, again.doubled) == (1000, 0, 1000)
     told = [record for table in ("b_sample", "b_pod", "b_group") for record in records(tmp_path / "t", table)]
-    assert len(told) == len({(record["recorder"], record["seq"]) for record in told}) > 0
+    names = ("recorder", "seq", "task", "ordinal", "role")
+    assert len(told) == len({tuple(record.get(name) for name in names) for record in told}) > 0
 
 
 def test_a_topic_that_was_made_anew_under_its_name_is_read_from_its_beginning(

@@ -1,7 +1,7 @@
 """The pipeline where its users run it: the chart's CronJob in its own image, on the record of what just happened.
 
 One application, one topic and one release for all tests, in file order. The image must be in the lab's cache before:
-`python -m lab build --analytics`, as `make test-proofs` does.
+`python -m lab build --analytics`, as `make test PART=record` does.
 """
 
 import base64

@@ -29,6 +29,7 @@ NAMESPACE = "t-ten-changes"
 KINDS = {
     "on-demand": ({"STREAMS_NUM_STANDBY_REPLICAS": "0"}, ON_DEMAND),
     "standby": ({"STREAMS_NUM_STANDBY_REPLICAS": "1"}, {}),
+    "streams": ({"STREAMS_GROUP_PROTOCOL": "streams"}, ON_DEMAND),
 }
 RECORDS = 600_000
 """A hundred thousand a task: what a pod restores in about a second."""

@@ -1,6 +1,6 @@
 """A pod that nobody asked to go costs seconds and no record: its container dies, or its node.
 
-Every night each way of an unplanned death is played once, and its gap is held against the broker's session timeout.
+Each way of an unplanned death is played once, and its gap is held against the broker's session timeout.
 """
 
 import os

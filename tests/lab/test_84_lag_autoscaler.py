@@ -2,7 +2,7 @@
 
 The real KEDA with the example of `examples/autoscaling`, and the autoscaler that KEDA makes of it. One application for
 all tests, in file order; each begins where the one before ended. KEDA must be in the lab's cache before:
-`python -m lab build --keda`, as `make test-proofs` does.
+`python -m lab build --keda`, as `make test PART=autoscaling` does.
 """
 
 import json

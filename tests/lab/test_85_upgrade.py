@@ -1,7 +1,7 @@
 """An operator is replaced by another version, there and back, in the middle of a hold and of a step, under load.
 
 The earlier version is built from the history of this clone: definition, chart, images of operator, seed and agent. It
-must be in the lab's cache before: `python -m lab build --earlier`, as `make test-proofs` does.
+must be in the lab's cache before: `python -m lab build --earlier`, as `make test PART=upgrade` does.
 """
 
 import gzip

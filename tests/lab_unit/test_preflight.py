@@ -65,7 +65,8 @@ def machine(tmp_path: Path) -> Machine:
     """Give a machine that lacks nothing, in files of the test's own; each test takes one thing away."""
     programs = tmp_path / "sbin"
     programs.mkdir()
-    for name in ("containerd", "ctr", "runc", "nsenter", "setpriv", "unshare", "mount", "conntrack", "ip", "iptables"):
+    names = ("containerd", "ctr", "runc", "nsenter", "setpriv", "unshare", "mount", "conntrack", "ip", "iptables")
+    for name in (*names, "losetup", "mkfs.xfs"):
         (programs / name).touch(mode=0o755)
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal: 24000000 kB\nMemAvailable:    8388608 kB\n")

@@ -65,9 +65,10 @@ def test_the_brokers_jars_are_of_the_pinned_version() -> None:
     assert property_of(LAB / "kafka" / "pom.xml", "kafka.version") == VERSIONS.broker
 
 
-def test_the_broker_of_the_manifests_is_the_image_that_is_built() -> None:
-    images = re.findall(r"^ +image: (\S+)$", (LAB / "manifests" / "kafka.yaml").read_text(), re.MULTILINE)
-    assert images == [f"localhost/streamapp/kafka:{VERSIONS.broker}"]
+@pytest.mark.parametrize("manifest", ["kafka.yaml", "three-brokers.yaml"])
+def test_the_brokers_of_the_manifests_are_the_image_that_is_built(manifest: str) -> None:
+    images = re.findall(r"^ +image: (\S+)$", (LAB / "manifests" / manifest).read_text(), re.MULTILINE)
+    assert set(images) == {f"localhost/streamapp/kafka:{VERSIONS.broker}"}
 
 
 def test_the_jars_of_sparks_connector_are_of_the_pinned_versions() -> None:
@@ -78,6 +79,11 @@ def test_the_jars_of_sparks_connector_are_of_the_pinned_versions() -> None:
         VERSIONS.spark_kafka_clients,
         VERSIONS.spark_commons_pool,
     ]
+
+
+@pytest.mark.parametrize("project", ["examples/launchers", "tests/brokers/authorization_server"])
+def test_spring_boot_is_the_pinned_one(project: str) -> None:
+    assert property_of(REPOSITORY / project / "pom.xml", "spring-boot.version") == VERSIONS.spring_boot
 
 
 def test_the_java_of_the_pipelines_image_is_the_pinned_one() -> None:

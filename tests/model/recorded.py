@@ -1,6 +1,6 @@
 """A sample of answers of the Java classes, for tests without Java.
 
-`python -m tests.model.recorded` writes it anew, after `make test-model` has fetched what it needs.
+`python -m tests.model.recorded` writes it anew, after `make test PART=model` has fetched what it needs.
 """
 
 import json

@@ -38,7 +38,7 @@ def jars(part: str, version: str) -> Path:
     folder = KAFKA / f"{part}-{version}"
     for needed in (folder, CLASSES / "test-classes"):
         if not needed.is_dir():
-            raise FileNotFoundError(f"{needed} is missing; `make test-model` fetches and compiles what it needs")
+            raise FileNotFoundError(f"{needed} is missing; `make test PART=model` fetches and compiles what it needs")
     return folder
 
 

@@ -1,4 +1,4 @@
-"""`make test-model` fetches what is compared by default, and the release of the lab is among it."""
+"""`make test PART=model` fetches what is compared by default, and the release of the lab is among it."""
 
 import re
 

@@ -6,6 +6,7 @@ import pytest
 
 from streamapp.core.assignors.group import RUNNING, Copy, RackAwarenessNotModelledError, Task
 from streamapp.core.assignors.sticky import BrokerRelease, StickySettings
+from streamapp.core.assignors.sticky import assign as assign_by_broker
 from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
 from streamapp.simulator.rounds import (
@@ -15,7 +16,6 @@ from streamapp.simulator.rounds import (
     learner_assignor,
     moved,
     play,
-    sticky_assignor,
     stock_assignor,
 )
 from streamapp.simulator.stock import Release, StockSettings, assign
@@ -154,19 +154,6 @@ def test_leaving_processes_are_emptied_by_the_learner_assignor() -> None:
     assert not any(one.cold for one in played.rounds)
 
 
-def test_the_brokers_assignor_moves_at_once_and_cold() -> None:
-    group = world(whole(1, A, B, C, D)).joined_by(Instance(process=TWO))
-    assignor = sticky_assignor(StickySettings(release=BrokerRelease.FROM_4_2), {ONE: "m1", TWO: "m2"})
-    first, second = play(group, assignor, PACE).rounds
-    assert (len(first.revoked), first.cold, len(second.cold)) == (2, frozenset(), 2)
-
-
-def test_the_brokers_assignor_is_refused_where_a_process_has_two_threads() -> None:
-    group = world(replace(whole(1, A, B, C, D), threads=2))
-    with pytest.raises(ValueError, match="has 2 threads; one is modelled"):
-        play(group, sticky_assignor(StickySettings(), {ONE: "m1"}), PACE)
-
-
 def test_rounds_that_never_end_are_cut_off() -> None:
     group = world(whole(1, A, B, C, D)).joined_by(Instance(process=TWO))
     slow = replace(PACE, rates=Rates(restore=1, arrival=1))
@@ -190,10 +177,11 @@ def test_tags_without_standbys_decide_nothing() -> None:
     StockSettings(rack_aware_tags=("zone",)).require_modelled()
 
 
-@pytest.mark.parametrize("assignor", [stock_assignor(StockSettings()), sticky_assignor(StickySettings(), {})])
-def test_a_group_without_processes_is_refused(assignor: Assignor) -> None:
+def test_a_group_without_processes_is_refused() -> None:
     with pytest.raises(ValueError, match="has no assignment"):
-        assignor([Task(A)], [])
+        stock_assignor(StockSettings())([Task(A)], [])
+    with pytest.raises(ValueError, match="has no assignment"):
+        assign_by_broker([Task(A)], [], StickySettings())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from streamapp.core.assignors.group import ClientState, Task
 from streamapp.core.facts.ids import TaskId
 from streamapp.simulator import stock
-from streamapp.simulator.sizes import even_sizes, nearest_even
+from streamapp.simulator.sizes import even_sizes, even_sizes_of_brokers, nearest_even
 from tests.model.replays.scenes import ordered_id
 
 SUBTOPOLOGIES = {0: (12, False), 1: (24, True), 2: (12, True)}
@@ -68,3 +68,14 @@ def test_at_another_size_it_does_not() -> None:
 @pytest.mark.parametrize(("replicas", "near"), [(1, (None, 2)), (5, (4, 6)), (6, (6, 6)), (13, (12, None))])
 def test_the_nearest_even_sizes_are_named(replicas: int, near: tuple[int | None, int | None]) -> None:
     assert nearest_even((2, 4, 6, 12), replicas) == near
+
+
+@pytest.mark.parametrize(
+    ("standbys", "threads", "sizes"),
+    [(0, 1, (1, 2, 3, 4, 6, 12)), (2, 1, (3, 4, 6, 12)), (0, 2, (1, 2, 3, 6)), (0, 5, ())],
+)
+def test_brokers_are_even_where_each_thread_has_as_many_tasks(
+    standbys: int, threads: int, sizes: tuple[int, ...]
+) -> None:
+    tasks = tasks_of({0: (5, False), 1: (7, True)})
+    assert even_sizes_of_brokers(tasks, standbys, threads) == sizes

@@ -71,7 +71,7 @@ def tasks_without_a_good_copy(
             ):
                 continue
             since = pod.container.running_since
-            if pod.terminating or since is None or since > rebalance.settled_at:
+            if pod.terminating or since is None or since > rebalance.began_at:
                 continue
             if member.subscription is None or member.assignment is None:
                 continue

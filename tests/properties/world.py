@@ -10,7 +10,9 @@ from streamapp.core.actions.decision import (
     CreateStatefulSet,
     Decision,
     Evict,
+    ExpandVolume,
     GrantReplicas,
+    KeepClaims,
     OpenBudget,
     RecordProcessId,
     RecordState,
@@ -94,7 +96,7 @@ def _workload_after(workload: Workload, step: Step) -> Workload:
             return replace(workload, budget=Budget.CLOSED)
         case OpenBudget():
             return replace(workload, budget=Budget.OPEN)
-        case RecordProcessId() | RecordState():
+        case RecordProcessId() | RecordState() | ExpandVolume():
             return replace(workload, volumes=tuple(_annotated(volume, step) for volume in workload.volumes))
         case RestartPod(pod_uid=uid):
             pods = tuple(replace(pod, terminating=True) if pod.uid == uid else pod for pod in workload.pods)
@@ -105,9 +107,11 @@ def _workload_after(workload: Workload, step: Step) -> Workload:
     return replace(workload, statefulset=_written(workload.statefulset, step))
 
 
-def _annotated(volume: Volume, step: RecordProcessId | RecordState) -> Volume:
+def _annotated(volume: Volume, step: RecordProcessId | RecordState | ExpandVolume) -> Volume:
     if volume.ordinal != step.ordinal:
         return volume
+    if isinstance(step, ExpandVolume):
+        return replace(volume, requested=step.to_bytes)
     if isinstance(step, RecordState):
         return replace(volume, kept=step.state)
     return replace(volume, process_id=step.process_id)
@@ -121,7 +125,9 @@ def _written(before: StatefulSet, step: Step) -> StatefulSet:
         case WriteHoldRecord(record=record):
             return replace(moved, record=record)
         case WriteTemplate():
-            return replace(moved, template_is_written=True, update_revision="written")
+            return replace(moved, template_is_written=True, update_revision="written", deletes_kept_claims=False)
+        case KeepClaims():
+            return replace(moved, deletes_kept_claims=False, generation=before.generation + 1)
     raise AssertionError(step)
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.prove`: play ten thousand stories and say whether a guarantee broke; exit code 1 if one did."""
+"""What `python -m tests.prove` does: it plays ten thousand stories, and the exit code is 1 if a guarantee broke."""
 
 import sys
 import time
@@ -12,9 +12,10 @@ from rich.table import Table
 from tests.prove.coverage import Coverage
 from tests.prove.judge_raises import WITHIN
 from tests.prove.play import Outcome, shrunk, told
+from tests.prove.quick_values import make_values_quickly
 from tests.prove.scenes import SCENES
 from tests.prove.story import Story
-from tests.prove.sweep import Report, chosen, sweep
+from tests.prove.sweep import Report, chosen, cores, sweep
 
 
 @click.command()
@@ -34,8 +35,9 @@ def main(
     if replay is not None:
         sys.exit(_replay(Story.parse(replay), console))
     began = time.monotonic()
+    make_values_quickly()
     with console.status("choosing stories"):
-        stories = chosen(None if everything else runs, seed, scenes)
+        stories = chosen(None if everything else runs, seed, scenes, workers or cores())
     report = _swept(stories, workers, console)
     seconds = time.monotonic() - began
     console.print(_table(report))
@@ -60,6 +62,8 @@ def _swept(stories: Sequence[Story], workers: int | None, console: Console) -> R
             nonlocal failed, done
             failed, done = failed + bool(outcome.wrongs), done + 1
             progress.update(task, advance=1, failed=failed)
+            if outcome.wrongs:  # At once: a run of hours must not end before its reader can begin.
+                console.print(f"{outcome.story}: {outcome.wrongs[0]}", markup=False)
             if not console.is_terminal and done % max(1, len(stories) // 10) == 0:
                 left = (time.monotonic() - began) / done * (len(stories) - done)
                 console.print(f"{done:,} of {len(stories):,}, {failed} violations, {left:.0f} s left")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,10 @@ BYTES_OF_A_TASK, BYTES_FREE = 1_000_000, 1_000_000_000
 MEMORY_LIMIT = 1 << 30
 """Of each container, in bytes."""
 KEY_FILE = Path(tempfile.gettempdir()) / "streamapp-prove-agent-key"
-KEY_FILE.write_text("0123456789abcdef" * 4)
+"""Read at each pass, by other processes that play stories, too: it is never there without its key."""
+_WRITTEN = KEY_FILE.with_suffix(f".{os.getpid()}")
+_WRITTEN.write_text("0123456789abcdef" * 4)
+_WRITTEN.replace(KEY_FILE)
 
 
 @dataclass(slots=True)

@@ -42,6 +42,7 @@ def _shown(member: Member, truth: GroupTruth, *, is_shown: bool) -> Shown:
         process_id=member.process_id,
         offsets=offsets,
         owned_partitions=frozenset(TopicPartition("lines", task.partition) for task in member.said.owned),
+        generation=member.said.generation,
     )
     assignment = Assignment(
         active=frozenset(member.active),

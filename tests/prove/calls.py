@@ -9,14 +9,14 @@ import json
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from streamapp.api.names import HOLD_RECORD
 from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.core.facts.containers import MemberKey
-from streamapp.core.facts.group import GroupUnreadable
+from streamapp.core.facts.group import GroupUnreadable, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.ids import ProcessId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
@@ -96,6 +96,8 @@ class Switchboard:
     """What really happened, by what."""
     writer: "Process | None" = None
     """Whose write is being made right now."""
+    froze_as_it_sent: bool = False
+    """That process stood still between its last check and the sending of this write."""
     disturbed: Callable[[], None] = lambda: None
     struck: Callable[[Disturbance], None] = lambda _: None
     """Told of each disturbance that took place."""
@@ -124,6 +126,12 @@ class Switchboard:
     """Told that a replica stands still."""
     refuses_template: int = 0
     """With which status the API server refuses every write of a template; 0: it takes them."""
+    refuses_retention: int = 0
+    """The same of every write of a retention policy."""
+    denies: int = 0
+    """The same of every write of a StatefulSet."""
+    writing: Callable[[Request], None] = lambda _: None
+    """Told of a write right before the API server makes it."""
 
     def slowest(self, since: float) -> float:
         """The most that one answer took beside the usual, now or at any time from then on."""
@@ -135,6 +143,14 @@ class Switchboard:
         if self.slowness:
             self.slow_until[self.slowness] = self.now()
         self.slowness = seconds
+
+    def refuses(self, request: Request) -> int:
+        """With which status the API server refuses a request for what it would write; 0: it takes it."""
+        if self.denies and request.is_write and request.plural == "statefulsets":
+            return self.denies
+        spec = request.body.get("spec", {})
+        is_of_retention = "persistentVolumeClaimRetentionPolicy" in spec
+        return ("template" in spec and self.refuses_template) or (is_of_retention and self.refuses_retention)
 
     def arrive(self, site: str) -> list[Disturbance]:
         """Count a call; let happen what happens at it in the world; give what is to become of the call itself."""
@@ -242,9 +258,11 @@ class DirectClient(StoreClient):
         as_of = None
         if behind and request.method == "GET":
             as_of = self._store.history[-min(behind, len(self._store.history))].version - 1
-        if self._board.refuses_template and "template" in request.body.get("spec", {}):
-            raise of_status(self._board.refuses_template, what, "injected: an admission policy refuses it")
-        self._board.writer = self._process
+        if status := self._board.refuses(request):
+            raise of_status(status, what, "injected: an admission policy refuses it")
+        if request.is_write:
+            self._board.writing(request)
+        self._board.writer, self._board.froze_as_it_sent = self._process, froze_as_it_sent(fates)
         try:
             answer = answer_of(self._store, request, what, as_of)
         finally:
@@ -280,8 +298,11 @@ class PortedGroup:
 
         async def look() -> Poll:
             self.group.advance()
-            self._witness.looked(self._process, self.group)
-            return described(self.group.truth)
+            poll = described(self.group.truth)
+            shown = self.group.shown(poll)
+            if shown is poll:
+                self._witness.looked(self._process, self.group)
+            return replace(shown, coordinator=self.group.coordinator)
 
         answer = await self._call(look)
         return Poll(GroupUnreadable(Reason.BrokersUnreachable, answer)) if isinstance(answer, str) else answer
@@ -344,9 +365,13 @@ class PortedGroup:
         if isinstance(answer, str) or not answer:
             raise KafkaStepError(f"trigger rebalance: {answer}")
 
-    async def set_standbys(self, replicas: int | None) -> None:
+    async def standbys(self) -> StandbySetting | StandbySettingUnread:
+        """Never called: nothing of a classic group must be put back."""
+        raise AssertionError("the standbys of a classic group are read")
+
+    async def set_standbys(self, replicas: int | None, instead_of: StandbySetting | None = None) -> None:
         """Never called: only groups of the streams protocol have this setting."""
-        raise AssertionError(f"set standbys of a classic group to {replicas}")
+        raise AssertionError(f"set standbys of a classic group to {replicas} instead of {instead_of}")
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put members out."""
@@ -402,6 +427,11 @@ class PortedGroup:
             await asyncio.sleep(KAFKA_DEADLINE)
             return "the brokers are away"
         return None
+
+
+def froze_as_it_sent(fates: Sequence[Disturbance]) -> bool:
+    """Whether a process stands still between its last check of a request and the sending."""
+    return any(fate.what.startswith("freeze-sending") for fate in fates)
 
 
 def told(request: Request) -> str:

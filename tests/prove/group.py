@@ -7,7 +7,8 @@ copy is promoted only in a rebalance. What a member says of its positions is as 
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,15 @@ from tests.prove.assignor import Given, deal
 from tests.prove.learner_assignor import deal_on_demand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from streamapp.controller.ports import Poll
 
 SESSION_TIMEOUT = 45.0
 GHOST_TIMEOUT = 10.0
 STATIC_SESSION_TIMEOUT = 90.0
 STATIC_REBALANCE_TIMEOUT = 10.0
 UNKNOWN_FOR = 60.0
+NOT_COMMITTED = 0.3
+"""Seconds after which a coordinator looks again whether its records are committed."""
 
 
 @dataclass(slots=True)
@@ -44,6 +47,8 @@ class Run:
     ended_at: float | None = None
     ended: str = ""
     reason: str = ""
+    words: str = ""
+    """Its last, where they say more than the reason."""
     joined_at: float | None = None
     is_lost: bool = False
     """Its node is gone, so nobody says that it has ended."""
@@ -64,6 +69,8 @@ class Said:
     """Where its volume was, tasks that it ran left out."""
     running: frozenset[TaskId] = frozenset()
     owned: frozenset[TaskId] = frozenset()
+    generation: int | None = None
+    """That it came from."""
     lags: dict[TaskId, int] = field(default_factory=dict)
     """The truth at that moment, of everything on its volume."""
     at: float = 0.0
@@ -84,6 +91,8 @@ class Member:
     standby: set[TaskId] = field(default_factory=set)
     running: set[TaskId] = field(default_factory=set)
     has_assignment: bool = False
+    generation: int | None = None
+    """That its process knows; None before its first."""
     instance: str | None = None
     """Of a static member."""
 
@@ -149,6 +158,11 @@ class Shape:
     memory: int = 0
     """Bytes that are free below the memory limit of each container; 0: agents do not report them."""
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether no task ever has a copy that somebody keeps for it: there are no standbys, and no learners."""
+        return not (self.standbys or self.on_demand or self.streams)
+
 
 @dataclass(slots=True)
 class GroupTruth:
@@ -187,6 +201,12 @@ class Group:
         self.completed: list[Callable[[], None]] = []
         self.is_away = False
         """Its brokers give no answer."""
+        self.is_behind = False
+        """What its coordinator writes is not committed at present."""
+        self.coordinator = 0
+        """Which broker it is."""
+        self.shown: Callable[[Poll], Poll] = lambda poll: poll
+        """Gives what the coordinator shows in place of the truth."""
         self.agents_are_away = False
 
     def deeds(self) -> Mapping[str, "Callable[[int], object]"]:
@@ -292,6 +312,28 @@ class Group:
         real = [member for member in self.truth.members.values() if member.run is not None]
         return [member for member in real if alive is None or member.is_alive == alive]
 
+    def rests_below(self, are_missed: Callable[[AbstractSet[int], AbstractSet[int]], bool], stays: set[int]) -> bool:
+        """Whether it has come to rest, and some task has too few places among the ordinals that stay.
+
+        An assignor that has nothing to move deals the same again, so no further join brings a place. With learners on
+        demand it moves what the pods that go have, and only watches when it has done so.
+        """
+        truth, members = self.truth, self.listed()
+        is_done = self._only_watches() if truth.shape.on_demand else not truth.follow_up
+        if truth.shape.streams or truth.state is not GroupState.STABLE or not is_done:
+            return False
+        if any(not member.is_alive or member.running != member.active for member in members):
+            return False
+        places = {(task, one.run.ordinal) for one in members if one.run for task in one.active | one.standby}
+        if truth.shape.on_demand and any(at not in stays for _, at in places):
+            return False
+        return any(are_missed({at for has, at in places if has == task} & stays, stays) for task in self.tasks)
+
+    def _only_watches(self) -> bool:
+        """Whether the leader of the last rebalance moved nothing, and has its follow-ups only to see what comes."""
+        led = [agent.led for agent in self.truth.agents.values() if agent.led is not None]
+        return bool(led) and max(led, key=lambda one: one.at).is_watch
+
     def _rebalance(self) -> None:
         truth = self.truth
         if truth.state is GroupState.PREPARING_REBALANCE:
@@ -330,6 +372,7 @@ class Group:
             positions={task: int(at) for task, at in volume.items() if task not in member.running | locked},
             running=frozenset(member.running),
             owned=frozenset(member.active),
+            generation=member.generation,
             lags={task: truth.lag(member.run.volume, task) for task in volume},
             at=self.time(),
         )
@@ -362,6 +405,9 @@ class Group:
         truth = self.truth
         if (truth.generation, truth.state) != (generation, GroupState.COMPLETING_REBALANCE):
             return
+        if self.is_behind:
+            self._loop.call_later(NOT_COMMITTED, self._assign, generation)
+            return
         self.advance()
         shape, members = truth.shape, list(truth.members.values())
         if shape.on_demand:
@@ -372,7 +418,7 @@ class Group:
             share = given.get(member.id, Given())
             member.active, member.standby = set(share.active), set(share.standby)
             member.running &= member.active
-            member.has_assignment = True
+            member.has_assignment, member.generation = True, generation
         truth.state, truth.follow_up = GroupState.STABLE, moves or warms
         if truth.follow_up:
             pause = self._chance.uniform(0.05, 1.0) if moves else 20.0 if shape.on_demand else shape.probing

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from streamapp.controller.apps.apps import ClusterAccess
-from streamapp.controller.leader.leadership import Alone
+from streamapp.controller.leader.leadership import without_lease
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
@@ -42,7 +42,7 @@ class _Operator(Operator):
             restores_per_cluster=instance.setup.restores,
         )
         # Its lease is never found to be over: what a later one writes has to stop it.
-        leadership = Alone(transitions=instance.number)
+        leadership = without_lease(loop.now())
         super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
         self._reconciler._recorder = VisitRecorder(instance.visited, instance.truths.__getitem__)

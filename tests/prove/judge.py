@@ -5,71 +5,36 @@ looked, twice: a world that has moved on since the last chance to look is nobody
 """
 
 import json
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamapp.api.names import HOLD_RECORD, PROCESS_ID
+from streamapp.api.v1alpha1.quantities import parse_quantity
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupState
 from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.kube.object_store import ObjectStore, Request
+from tests.prove.bare.judge import tasks_away
 from tests.prove.calls import Process, Switchboard
-from tests.prove.group import Group, GroupTruth, Member
+from tests.prove.group import Group, GroupTruth, Member, Run
+from tests.prove.holds.judge import HoldJudge
 from tests.prove.judge_claims import ClaimJudge
 from tests.prove.judge_raises import RaiseJudge
 from tests.prove.kubelet import Nodes
+from tests.prove.looks import FRESH, Floors, Look, Seen, fitting_pairs
+from tests.prove.scene import must_wait
 
 Json = dict[str, Any]
-FRESH = 10.6
-"""Seconds that a look at the group may be old when it is judged: its description comes before its end."""
 JUDGEMENT = 10.0
 """Seconds that a judgement may be old when it is sent, however slow the server is or was when it answered."""
 AT_ONCE = 0.15
 """Seconds from the last live reads to the write: what a user says within them comes too late."""
 POSITIONS = 60.0 + FRESH
 """Seconds that a copy may have been good by the word of a join: positions of 60 s, and the time of a look."""
-APART = 9.5
-"""Two readings lie at least so far apart: 10 s between their ends, as seen by a poll of half a second."""
-APART_BY_AGENTS = 2.5
-"""The same for two words of the agents."""
-
 A_TASK = 64 << 20
 """Bytes that a copy of a task takes in the memory of its container, in scenes in which that matters."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The truth at the moment when one process looked at the group."""
-
-    at: float
-    generation: int
-    is_stable: bool
-    good: Mapping[TaskId, frozenset[tuple[int, str, float]]]
-    """Where each task has a good copy: ordinal, container, and from when on the world said so."""
-    held: Mapping[int, frozenset[TaskId]]
-    """What each ordinal was given, by the brokers' word."""
-    members: frozenset[int]
-    """Ordinals that are listed, dead or alive."""
-    identities_hold: bool
-
-
-@dataclass(slots=True)
-class Seen:
-    """What one process was told, and when."""
-
-    looks: deque[Look] = field(default_factory=lambda: deque(maxlen=90))
-    app_is_stale: bool = False
-    """Whether the server that last told of the StreamApp was behind."""
-    containers: frozenset[str] | None = None
-    """The containers that run, as last told; None where that was out of date."""
-    ordinals: frozenset[int] = frozenset()
-    """Of the pods as last told."""
-    statefulset_at: float = 0.0
-    """When it was last told of the StatefulSet."""
-    passed_at: float | None = None
-    """When its first pass had come to the status."""
 
 
 @dataclass(slots=True)
@@ -100,9 +65,10 @@ class Judge:
         self._place = nodes.key.namespace, nodes.key.name
         self._store, self._group, self._nodes, self._board, self._now = store, group, nodes, board, now
         self._seen: dict[int, Seen] = {}
-        self._claims = ClaimJudge(lambda: store.get("streamapps", *self._place))
+        self._claims = ClaimJudge(self._app, now)
         self._claims.said(store.get("streamapps", *self._place) or {"spec": {}})
         self.raises = RaiseJudge(board, now, self.wrong)
+        self.holds = HoldJudge(self._app, lambda: store.get("statefulsets", *self._place), nodes, now)
         self.wished_at = 0.0
         """When the user last changed his mind."""
         self._removed_at = float("-inf")
@@ -126,7 +92,7 @@ class Judge:
     def looked(self, process: Process) -> None:
         """Remember the truth as it is now."""
         truth = self._group.truth
-        real = self._listed()
+        real, good_copies = self._listed(), self._good_copies()
         held: dict[int, frozenset[TaskId]] = {}
         for member in real:
             ordinal = member.run.ordinal if member.run else -1
@@ -135,7 +101,7 @@ class Judge:
             at=self._now(),
             generation=truth.generation,
             is_stable=truth.state is GroupState.STABLE,
-            good={task: frozenset(self._good_copies(task)) for task in self._group.tasks},
+            good={task: frozenset(good_copies(task)) for task in self._group.tasks},
             held=held,
             members=frozenset(held),
             identities_hold=all(self._is_itself(member) for member in real if member.is_alive),
@@ -166,14 +132,14 @@ class Judge:
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
         if self._nodes.is_own(plural, body or before or {}):
             self._own_changed(plural, body, before)
+            self.holds.changed(plural, body)
 
     def _own_changed(self, plural: str, body: Json, before: Json | None) -> None:
         writer = self._board.writer
         if plural == "persistentvolumeclaims" and not body and before is not None:
             self.notes["claims gone"] += 1
-            why = self._claims.vanished(before, is_by_operator=writer is not None)
             self.visited.add("guarantee 4")
-            if why is not None:
+            if (why := self._claims.vanished(before, is_by_operator=writer is not None)) is not None:
                 self.wrong(4, why)
         if plural == "streamapps" and body:
             self._claims.said(body)
@@ -205,7 +171,7 @@ class Judge:
             self.visited.add("guarantee 2")
         if is_removal:
             self.visited.update({"guarantee 4", "guarantee 8"})
-            if any(what.partition("@")[0] in {"wish", "pause"} for what in self._board.hits):
+            if any(what.partition("@")[0] in {"wish", "pause", "dry-run"} for what in self._board.hits):
                 self.visited.add("guarantee 3")
 
     def _statefulset(self, writer: Process, body: Json, before: Json | None) -> None:
@@ -226,6 +192,9 @@ class Judge:
             self.notes["cancels"] += 1
 
     def _removal(self, writer: Process, was: int, now: int, body: Json) -> None:
+        if self._board.froze_as_it_sent and self.raises.is_alone:
+            self.notes["sent before a freeze"] += 1  # no other replica is there, whose record would refuse it
+            return
         seen, what = self._of(writer), f"process {writer.number} takes {was} to {now}"
         for number, other in self._seen.items():
             if number > writer.number and other.passed_at is not None and other.passed_at > seen.statefulset_at:
@@ -240,12 +209,22 @@ class Judge:
         never_ran = self._never_ran(frozenset(range(now, was)), seen)
         if "step" not in _record(body) and not never_ran:
             self.wrong(8, f"{what}, and the record does not say so")
+        if (why := self.holds.removal(now, _record(body), is_late=self._is_too_late(seen))) is not None:
+            self.wrong(1, f"{what}, {why}")
+        if not never_ran and (why := self._before_the_rollout(seen, now)) is not None:
+            self.wrong(1, f"{what}, {why}")
         going, known = frozenset(range(now, was)), seen.ordinals
         if known and max(known) >= was:
             self.wrong(1, f"{what}, although an ordinal of an earlier step is still there: {sorted(known)}")
-        if never_ran:
+        app = self._store.get("streamapps", *self._place) or {"spec": {}}
+        if never_ran or (now == 0 and app["spec"].get("scaleDown", {}).get("allowZero")):
+            # (For the last pod no other can have copies: the user stops the application.)
             return
         self._by_coverage(what, seen, going, is_removal=True)
+
+    def _before_the_rollout(self, seen: Seen, now: int) -> str | None:
+        """What is wrong with a removal down to `now` while pods that stay have an older template."""
+        return self.holds.of_templates(now, is_late=self._is_too_late(seen))
 
     def _by_age(self, what: str, seen: Seen) -> None:
         """Guarantee 2: a judgement that became old while the server was slow is not sent, even if that is over."""
@@ -257,12 +236,12 @@ class Judge:
         """Guarantees 1 and 3: nobody goes below the wish, or on when told to wait, unless told just now."""
         app = self._store.get("streamapps", *self._place) or {"spec": {"paused": True}}
         if self._is_too_late(seen):
-            self.notes["told too late"] += app["spec"].get("replicas", 0) > now or app["spec"].get("paused", False)
+            self.notes["told too late"] += app["spec"].get("replicas", 0) > now or must_wait(app["spec"])
             return
         if app["spec"].get("replicas", 0) > now:
             self.wrong(3, f"{what}, although {app['spec']['replicas']} are wished for since {self.wished_at:.2f} s")
-        if app["spec"].get("paused"):
-            self.wrong(1, f"{what}, although it is paused since {self.wished_at:.2f} s")
+        if must_wait(app["spec"]):
+            self.wrong(1, f"{what}, although it is paused, invalid or a dry run since {self.wished_at:.2f} s")
 
     def _is_too_late(self, seen: Seen) -> bool:
         """Whether the user changed something when there was no chance any more to see it."""
@@ -272,21 +251,29 @@ class Judge:
     def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
         """Guarantees 1, 2 and 5, on the truth as it was at two looks of that process."""
         running = seen.containers
-        pairs = self._fitting(seen.looks, seen.statefulset_at)
+        asks_copies = not (is_removal and self.holds.is_forced)
+        pairs = self._fitting(seen.looks, seen.statefulset_at, asks_copies=asks_copies)
         if not pairs:
-            self.wrong(2, f"{what} without two looks in a row that are fresh, stable and of two joins")
+            of_joins = " and of two joins" if asks_copies else ""
+            self.wrong(2, f"{what} without two looks in a row that are fresh, stable{of_joins}")
             return
         at = seen.statefulset_at
-        lost = [self._lost(later, earlier, going, running, at, is_removal=is_removal) for later, earlier in pairs]
-        least = min(lost, key=len)
+        excused = self.holds.excused(self._group.tasks) if is_removal else frozenset()
+        if not all(look.identities_hold for pair in pairs for look in pair):
+            self.visited.add("guarantee 5")
+        lost = (
+            self._lost(later, earlier, going, running, at, is_removal=is_removal) - excused for later, earlier in pairs
+        )
+        least = _least(lost)
         if least:
             self.wrong(1, f"{what}, and nobody who remains has {', '.join(sorted(least))}")
-        elif any(not self._good_now(task, going, is_removal=is_removal) for task in self._group.tasks):
+        elif not self._are_good_now(going, is_removal=is_removal):
             self.notes["overtaken"] += 1
 
-    def _fitting(self, looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
+    def _fitting(self, looks: Sequence[Look], judged_at: float, *, asks_copies: bool = True) -> list[tuple[Look, Look]]:
         """Pairs of looks that a removal may rest on."""
-        return _pairs(looks, judged_at, by_agents=self._group.truth.shape.on_demand)
+        by_agents = self._group.truth.shape.on_demand
+        return fitting_pairs(looks, judged_at, by_agents=by_agents, asks_copies=asks_copies)
 
     def _lost(
         self,
@@ -299,7 +286,7 @@ class Judge:
         is_removal: bool,
     ) -> set[str]:
         """What a removal on these two looks would cost; empty: nothing."""
-        lost = set()
+        lost, floors = set(), self._floors()
         for task in self._group.tasks:
             for look in (later, earlier):
                 good = {
@@ -308,11 +295,10 @@ class Judge:
                     if _remains(ordinal, going, is_removal=is_removal)
                     if look is earlier or seen_at - since <= POSITIONS
                 }
+                at = {ordinal for ordinal, run, _ in look.good[task] if run in good}
                 if not (good if running is None else good & running):
                     lost.add(str(task))
-                elif is_removal and self._is_below_a_floor(
-                    {ordinal for ordinal, run, _ in look.good[task] if run in good}
-                ):
+                elif is_removal and floors.are_missed(at, look.members - going):
                     lost.add(f"as many copies of {task} as asked for")
         if len(going) > 1 and any(later.held.get(ordinal) or earlier.held.get(ordinal) for ordinal in going):
             lost.add("one at a time")
@@ -321,17 +307,19 @@ class Judge:
         ):
             lost.add("the tasks that it holds")
         if not (later.identities_hold and earlier.identities_hold):
-            self.visited.add("guarantee 5")
             lost.add("its own process ID")
         return lost
 
-    def _is_below_a_floor(self, places: set[int]) -> bool:
-        """Whether the user asks for more copies, for more zones, or for more memory than the pods that remain have."""
+    def _floors(self) -> Floors:
         spec = (self._store.get("streamapps", *self._place) or {}).get("spec", {})
         asked, free = spec.get("scaleDown", {}), self._group.truth.shape.memory
-        zones = {self._nodes.zones[ordinal : ordinal + 1] for ordinal in places}
         is_tight = "memoryPerTask" in spec.get("learners", {}) and free < A_TASK
-        return len(places) < asked.get("minCopies", 0) or len(zones) < asked.get("minZones", 0) or is_tight
+        return Floors(
+            copies=asked.get("minCopies", 0),
+            zones=asked.get("minZones", 0),
+            zone_of=self._nodes.zones,
+            is_tight=is_tight,
+        )
 
     def _restart(self, writer: Process, pod: Json) -> None:
         """A rollout's restart, by the rule of a removal; a pod that does not run takes nothing away."""
@@ -347,7 +335,10 @@ class Judge:
         down = [number for number in seen.ordinals if number != ordinal and number not in self._nodes.alive()]
         if down and seen.containers is not None and len(seen.containers - {""}) < len(seen.ordinals):
             self.wrong(1, f"{what}, although {down} are down")
-        self._by_coverage(what, seen, frozenset({ordinal}), is_removal=False)
+        if not self._group.truth.shape.is_bare:
+            self._by_coverage(what, seen, frozenset({ordinal}), is_removal=False)
+        elif (why := tasks_away(seen, self._group.tasks)) is not None:
+            self.wrong(1, f"{what}, {why}")
 
     def _claim(self, body: Json, before: Json) -> None:
         """Guarantee 5: what is recorded is what lies on the volume, and is never replaced."""
@@ -357,6 +348,8 @@ class Judge:
         true = self._nodes.truth.process_ids.get(int(name.rpartition("-")[2]))
         if now != was:
             self.visited.add("guarantee 5")
+        if _storage(body) < _storage(before):
+            self.wrong(4, f"{name} asks for less storage than before")
         if now != was and (was is not None or now != str(true)):
             self.wrong(5, f"{name} is recorded as {now}; it was {was} and is {true}")
 
@@ -365,12 +358,25 @@ class Judge:
         return ()
 
     def held_for_good(self, status: Json, outdated: Sequence[int]) -> int | None:  # noqa: ARG002 (of the streams protocol)
-        """An ordinal that is kept for ever, as it should be; None: there is none."""
-        return None
+        """An ordinal that is kept for ever, as it should be; None: there is none.
+
+        Here: there are no standbys, or the pods that would remain are too few or have too little memory for the user,
+        or the group has come to rest with fewer copies there than the user asks for.
+        """
+        none = {"spec": {"replicas": 0}}
+        desired = (self._store.get("streamapps", *self._place) or none)["spec"]["replicas"]
+        granted = (self._store.get("statefulsets", *self._place) or none)["spec"]["replicas"]
+        floors, stays = self._floors(), set(range(desired))
+        is_too_little = self._group.truth.shape.is_bare or floors.is_tight or floors.are_missed(stays, stays)
+        is_kept = is_too_little or self._group.rests_below(floors.are_missed, stays)
+        return granted - 1 if granted > desired and is_kept else None
 
     def is_left_well(self) -> bool:
         """Whether nothing is left outside the API server of a StreamApp that was deleted."""
         return True
+
+    def _app(self) -> Json | None:
+        return self._store.get("streamapps", *self._place)
 
     def wrong(self, guarantee: int, what: str) -> None:
         """A guarantee does not hold."""
@@ -388,29 +394,41 @@ class Judge:
         """What the brokers show of a member: here its process has it from the same moment on."""
         return frozenset(member.active | member.standby)
 
-    def _good_copies(self, task: TaskId) -> list[tuple[int, str, float]]:
-        """Containers that run the task, or were caught up with it when they joined last and have it as standby.
+    def _good_copies(self) -> Callable[[TaskId], list[tuple[int, str, float]]]:
+        """The containers that run a task, or were caught up with it when they joined last and have it as standby.
 
         One that has just ended counts until its kubelet has said so: the group lists it for longer still, and nobody
         could know. Whether the server showed it when the pods were last listed is asked apart from this.
         """
-        shape, now = self._group.truth.shape, self._now()
+        shape, now, members = self._group.truth.shape, self._now(), self._shown_members()
         limit = shape.limit
+
+        def of(task: TaskId) -> list[tuple[int, str, float]]:
+            return [
+                (run.ordinal, run.id, now if task in member.running or shape.on_demand else member.said.at)
+                for member, run in members
+                if task in member.running or (task in member.standby and member.said.lags.get(task, limit + 1) <= limit)
+            ]
+
+        return of
+
+    def _shown_members(self) -> list[tuple[Member, Run]]:
+        """Those whose container is alive, or is still shown as running."""
         shown = self._shown_containers()
-        return [
-            (member.run.ordinal, member.run.id, now if task in member.running or shape.on_demand else member.said.at)
-            for member in self._listed()
-            if member.run is not None
-            if member.is_alive or member.run.id in shown
-            if task in member.running or (task in member.standby and member.said.lags.get(task, limit + 1) <= limit)
-        ]
+        listed = ((member, member.run) for member in self._listed())
+        return [(one, run) for one, run in listed if run is not None and (run.is_alive or run.id in shown)]
 
     def _shown_containers(self) -> set[str]:
         """Those that their kubelets say run."""
         return {_running(pod) for pod in self._nodes.pods()}
 
-    def _good_now(self, task: TaskId, going: frozenset[int], *, is_removal: bool) -> bool:
-        return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _, _ in self._good_copies(task))
+    def _are_good_now(self, going: frozenset[int], *, is_removal: bool) -> bool:
+        """Whether each task has a good copy at this moment on a pod that remains."""
+        good_copies = self._good_copies()
+        return all(
+            any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _, _ in good_copies(task))
+            for task in self._group.tasks
+        )
 
     def _never_ran(self, ordinals: frozenset[int], seen: Seen) -> bool:
         """Nobody ever took part there, on a volume that is left; but for who began after the last chance to see it.
@@ -446,20 +464,15 @@ def everything_runs(truth: GroupTruth, tasks: Sequence[TaskId]) -> bool:
     return truth.state is GroupState.STABLE and all(member.is_alive for member in members) and running == list(tasks)
 
 
-def _pairs(looks: Sequence[Look], judged_at: float, *, by_agents: bool) -> list[tuple[Look, Look]]:
-    """Looks that were fresh at the judgement or came later, each with one before it that fits.
-
-    Of another join; but where agents speak, what each look shows is the present, so that no join lies between.
-    """
-    stable = [look for look in looks if look.is_stable]
-    apart = APART_BY_AGENTS if by_agents else APART
-    return [
-        (later, earlier)
-        for later in stable
-        if judged_at - later.at <= FRESH
-        for earlier in stable
-        if apart <= later.at - earlier.at <= 125 and (by_agents or earlier.generation != later.generation)
-    ]
+def _least(lost: Iterable[set[str]]) -> set[str]:
+    """The first of the smallest; nothing is smaller than nothing."""
+    least: set[str] | None = None
+    for one in lost:
+        if least is None or len(one) < len(least):
+            least = one
+        if not least:
+            break
+    return least or set()
 
 
 def _remains(ordinal: int, going: frozenset[int], *, is_removal: bool) -> bool:
@@ -469,6 +482,10 @@ def _remains(ordinal: int, going: frozenset[int], *, is_removal: bool) -> bool:
 def _record(statefulset: Json) -> Json:
     record: Json = json.loads(statefulset["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}"))
     return record
+
+
+def _storage(claim: Json) -> int:
+    return int(parse_quantity(claim["spec"].get("resources", {}).get("requests", {}).get("storage", "0")))
 
 
 def _running(pod: Json) -> str:

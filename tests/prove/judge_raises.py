@@ -16,11 +16,18 @@ class During(StrEnum):
 
     NOTHING = "the leader leads, the event is delivered"
     ERROR = "a request fails"
+    DENIAL = "a policy denies the StatefulSet"
     DEATH = "the leader dies or freezes"
     SILENCE = "the event is lost or late"
 
 
-WITHIN = {During.NOTHING: 2.0, During.ERROR: 15.0, During.DEATH: 20.0, During.SILENCE: 60.0}
+WITHIN = {
+    During.NOTHING: 2.0,
+    During.ERROR: 15.0,
+    During.DENIAL: 17.0,
+    During.DEATH: 20.0,
+    During.SILENCE: 60.0,
+}
 """Seconds within which a raise is made, counted from the last thing that went wrong; and two answers of the server."""
 ANSWERS = 2
 """Answers of the server that a raise waits for: a read and the write."""
@@ -68,20 +75,37 @@ class RaiseJudge:
         self.delays: list[Delay] = []
         self.answers = ANSWERS
         """How many answers of a slow server a raise may wait for."""
-        self._silent_until = self._reads_late_until = float("-inf")
-        self.is_alone = False
-        """There is one replica: nobody takes over from it while it is frozen or cut off."""
+        self._silent_until = self._reads_late_until = self._denied_until = float("-inf")
+        self.replicas = 2
+        """Of the operator: while all of them are frozen or cut off, no other can take over."""
+        self._out_until: list[float] = []
 
     def struck(self, one: Disturbance) -> None:
         """Something went wrong, or the user did something."""
         befell = during(one)
         if befell is not During.NOTHING:
-            lasts = one.which if self.is_alone and ("freeze" in one.what or "cut" in one.what) else 0
-            self._struck[befell] = self._now() + lasts
+            self._struck[befell] = max(self._struck.get(befell, float("-inf")), self._back_at(one))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is one replica."""
+        return self.replicas == 1
+
+    def _back_at(self, one: Disturbance) -> float:
+        """When the first replica is there again, if this puts the last one out; else now."""
+        now = self._now()
+        if "freeze" not in one.what and "cut" not in one.what:
+            return now
+        self._out_until = [until for until in self._out_until if until > now] + [now + one.which]
+        return min(self._out_until) if len(self._out_until) >= self.replicas else now
 
     def silent_for(self, seconds: float) -> None:
         """Nothing of its namespace can be read or written for so long."""
         self._silent_until = self._now() + seconds
+
+    def denied_for(self, seconds: float) -> None:
+        """No write of its StatefulSet is accepted for so long; the operator tries again every 15 s."""
+        self._denied_until = max(self._denied_until, self._now() + seconds)
 
     def reads_late_for(self, seconds: float) -> None:
         """A process that begins within so many seconds must wait for the list of a silent namespace."""
@@ -139,6 +163,8 @@ class RaiseJudge:
     def _befell(self, one: Raise) -> dict[During, float]:
         befell: dict[During, float] = {During.NOTHING: one.at}
         befell.update((what, at) for what, at in self._struck.items() if at >= one.at - ECHO)
+        if self._denied_until > one.at:
+            befell[During.DENIAL] = self._denied_until
         if self._silent_until >= one.at - ECHO:
             befell[During.SILENCE] = max(self._silent_until, befell.get(During.SILENCE, one.at))
         return befell

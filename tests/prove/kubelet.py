@@ -35,6 +35,13 @@ APPS_APART = 10_000
 """Between the first containers of two StreamApps, whose addresses differ as well."""
 BROKEN_IMAGE = "broken"
 """A pod of this image never starts."""
+NO_SPACE = "org.rocksdb.RocksDBException: No space left on device"
+"""The last words of an application whose volume is full."""
+AFTER_CRASH = 10.0
+"""Seconds that a kubelet waits after a container that has crashed, at first."""
+MOST_REVISIONS = 64
+_REVISIONS: dict[int, tuple[Json, str]] = {}
+"""Templates by their identity, with the names of their revisions: what is stored is never changed in place."""
 
 
 class Nodes:
@@ -61,6 +68,12 @@ class Nodes:
         """Whether pods carry their names in a label, as of Kubernetes 1.28 all do."""
         self.zones = ""
         """The zone of each ordinal, a letter each, which pods carry in a label; empty: nobody knows zones."""
+        self.sized = False
+        """Whether volumes have a size, by which they can be full."""
+        self.is_probed = True
+        """Whether a pod is ready only once its application takes part; else as soon as its container runs."""
+        self._listed: tuple[int, tuple[Json, ...]] = (-1, ())
+        """The pods, and the version of the store of which they are."""
         collector.forgets[key] = self._forget_volume
         store.changed.append(self._changed)
 
@@ -77,12 +90,25 @@ class Nodes:
         self._later(0.3, 2.0, lambda: self._start(uid))
         return True
 
+    def _crash(self, run: Run) -> None:
+        """End a container that found no space; the next one is started after a pause."""
+        if run.is_alive:
+            self._end(run, "Error")
+            self._later(AFTER_CRASH, AFTER_CRASH + 2, lambda: self._start(run.pod_uid))
+
     def wipe(self, ordinal: int) -> bool:
         """End a container uncleanly under exactly-once: the next one finds no state that it may use."""
         is_done = self.kill(ordinal)
         if is_done:
             self._group.truth.volumes[self.volume(ordinal)] = {}
         return is_done
+
+    def fill(self, ordinal: int) -> bool:
+        """Leave no space on a volume: its container ends, and so does each that follows until the volume has grown."""
+        claim = self._claim_of(ordinal)
+        if claim is not None:
+            self.truth.full[ordinal] = _size(claim)
+        return claim is not None and self.kill(ordinal)
 
     def lose(self, ordinal: int) -> bool:
         """Take a node away: nobody sees its container end, and its pod is shown as it was for a while."""
@@ -108,13 +134,15 @@ class Nodes:
         """The containers that run, by ordinal."""
         return {run.ordinal: run for run in self.truth.runs.values() if run.is_alive}
 
-    def pods(self) -> list[Json]:
+    def pods(self) -> tuple[Json, ...]:
         """The pods as the API server has them."""
-        return [
-            stored.body
-            for (plural, namespace, name), stored in sorted(self._store.objects.items())
-            if plural == "pods" and self._has_pod(namespace, name)
-        ]
+        version, pods = self._listed
+        if version != self._store.version:
+            objects = self._store.objects
+            own = (one for one in objects if one[0] == "pods" and self._has_pod(one[1], one[2]))
+            pods = tuple(objects[one].body for one in sorted(own))
+            self._listed = self._store.version, pods
+        return pods
 
     def volume(self, ordinal: int) -> str:
         """The claim of an ordinal, with its namespace."""
@@ -147,6 +175,9 @@ class Nodes:
             self._sync_soon()
         if plural == "persistentvolumeclaims" and not body:
             self._sync_soon()  # a pod may wait for the end of its former claim
+        if plural == "persistentvolumeclaims" and body and self.sized and _size(body) != _asked(body):
+            name = body["metadata"]["name"]
+            self._later(1.0, 5.0, lambda: self._expand(name))
         is_marked = plural == "pods" and "deletionTimestamp" in body.get("metadata", {})
         if is_marked and before is not None and "deletionTimestamp" not in before["metadata"]:
             uid = body["metadata"]["uid"]
@@ -171,7 +202,7 @@ class Nodes:
                 self._create(ordinal, live)
             elif ordinal not in present:
                 self._later(5.0, 5.1, self._sync_soon)
-        self._collector.own_claims(live, present)
+        self._collector.own_claims(live, {_ordinal(pod): pod for pod in self.pods()})
         for ordinal, pod in present.items():
             if ordinal >= wanted and "deletionTimestamp" not in pod["metadata"]:
                 self._store.put("pods", marked(pod, self._wall()))
@@ -213,10 +244,23 @@ class Nodes:
         if self._store.get("persistentvolumeclaims", self.key.namespace, claim) is None:
             (made_from,) = statefulset["spec"]["volumeClaimTemplates"]
             metadata = {**made_from["metadata"], "name": claim, "namespace": self.key.namespace}
-            self._store.put("persistentvolumeclaims", {"metadata": metadata, "spec": {}})
+            size = made_from["spec"]["resources"]["requests"]
+            sized = {"spec": made_from["spec"], "status": {"phase": "Bound", "capacity": size}}
+            self._store.put("persistentvolumeclaims", {"metadata": metadata, **(sized if self.sized else {"spec": {}})})
         uid = made["metadata"]["uid"]
         self.truth.broken_pods |= {uid} if template["spec"]["containers"][0]["image"] == BROKEN_IMAGE else set()
         self.place(uid)
+
+    def _claim_of(self, ordinal: int) -> Json | None:
+        return self._store.get("persistentvolumeclaims", self.key.namespace, f"{CLAIM}-{self.key.name}-{ordinal}")
+
+    def _expand(self, name: str) -> None:
+        """Have the driver and the kubelet give a claim what it asks for."""
+        claim = self._store.get("persistentvolumeclaims", self.key.namespace, name)
+        if claim is not None:
+            status = {**claim["status"], "capacity": {"storage": _asked(claim)}}
+            self._store.put("persistentvolumeclaims", {**claim, "status": status})
+            self.truth.full.pop(int(name.rpartition("-")[2]), None)
 
     # The kubelets.
 
@@ -241,7 +285,8 @@ class Nodes:
         run = Run(f"containerd://{number}", ordinal, self.volume(ordinal), pod_uid, host, process_id, self._time())
         self.truth.runs[run.id] = run
         self._report_soon(pod_uid)
-        self._later(0.4, 2.0, lambda: self._join(run))
+        come_up = self._crash if ordinal in self.truth.full else self._join
+        self._later(0.4 + self.truth.start, 2.0 + self.truth.start, lambda: come_up(run))
 
     def _join(self, run: Run) -> None:
         if run.is_alive:
@@ -272,6 +317,7 @@ class Nodes:
     def _end(self, run: Run, reason: str) -> None:
         self._group.advance()
         run.ended_at, run.ended, run.reason = self._loop.time(), self._time(), reason
+        run.words = NO_SPACE if run.ordinal in self.truth.full else ""
         self._group.ended(run)
         self._report_soon(run.pod_uid)
 
@@ -293,7 +339,7 @@ class Nodes:
         }
         if before:
             container["lastState"] = {"terminated": _ended(before[0])}
-        is_ready = last.is_alive and last.joined_at is not None
+        is_ready = last.is_alive and (last.joined_at is not None or not self.is_probed)
         status = {
             "podIPs": [{"ip": last.host}],
             "containerStatuses": [container],
@@ -328,8 +374,14 @@ class Nodes:
 
 def revision(statefulset: Json) -> str:
     """The name of a template's revision."""
-    text = json.dumps(statefulset["spec"]["template"], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:10]
+    template = statefulset["spec"]["template"]
+    known, name = _REVISIONS.get(id(template), (None, ""))
+    if known is not template:
+        if len(_REVISIONS) >= MOST_REVISIONS:
+            _REVISIONS.clear()
+        name = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
+        _REVISIONS[id(template)] = template, name
+    return name
 
 
 def _names(containers: list[Json] | None) -> list[Json]:
@@ -337,7 +389,16 @@ def _names(containers: list[Json] | None) -> list[Json]:
 
 
 def _ended(run: Run) -> Json:
-    return {"containerID": run.id, "finishedAt": run.ended, "reason": run.reason}
+    said = {"exitCode": 1, "startedAt": run.started, "message": run.words} if run.words else {}
+    return {"containerID": run.id, "finishedAt": run.ended, "reason": run.reason, **said}
+
+
+def _size(claim: Json) -> str:
+    return str(claim.get("status", {}).get("capacity", {}).get("storage", _asked(claim)))
+
+
+def _asked(claim: Json) -> str:
+    return str(claim["spec"]["resources"]["requests"]["storage"])
 
 
 def _ordinal(pod: Json) -> int:

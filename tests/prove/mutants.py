@@ -25,9 +25,9 @@ from streamapp.core import decide
 from streamapp.core.actions import announcement, beside, open_step, rollout, scale_down
 from streamapp.core.actions.decision import CloseBudget, Decision, Evict, GrantReplicas, RestartPod
 from streamapp.core.actions.plan import PlanBuilder
-from streamapp.core.evidence import coverage
+from streamapp.core.evidence import coverage, eviction
 from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.containers import MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
@@ -200,6 +200,16 @@ def _placed_by_watches() -> Iterator[Any]:
     yield patch.object(Gatherer, "_gathered", gathered)
 
 
+def _placed_by_one_read() -> Iterator[Any]:
+    """A capture counts as soon as one read of the pods has placed it."""
+    sound = eviction.remember
+
+    def remember(*known: Any) -> tuple[ObservedMembers, ...]:
+        return tuple(replace(one, is_confirmed=True) for one in sound(*known))
+
+    yield patch.object(eviction, "remember", remember)
+
+
 def _only_at_first(reconciler: Reconciler, key: Any) -> bool:
     application = reconciler._applications.find(key)
     return application is None or not application.memory.is_fenced
@@ -229,7 +239,7 @@ def _unknown_is_caught_up() -> Iterator[Any]:
 
 
 def _containers_do_not_matter() -> Iterator[Any]:
-    yield patch.object(coverage, "_has_run_since", lambda pod, rebalance: True)
+    yield patch.object(coverage, "has_run_since", lambda pod, rebalance: True)
 
 
 def _all_at_once() -> Iterator[Any]:
@@ -264,6 +274,11 @@ def _growth_waits_for_kafka() -> Iterator[Any]:
 
     yield patch.object(decide, "_branch", branch)
     yield from _growth_waits_for_reads()
+
+
+def _growth_waits_after_a_denial() -> Iterator[Any]:
+    sound = Gatherer._app
+    yield patch.object(Gatherer, "_app", lambda self, *of, **how: replace(sound(self, *of, **how), is_rejected=False))
 
 
 def _growth_waits_for_reads() -> Iterator[Any]:
@@ -411,13 +426,27 @@ MUTANTS = (
         "kill-behind-a-fast-clock",
     ),
     Mutant(
+        "one read of the pods tells who runs where",
+        _placed_by_one_read,
+        "kill-behind-a-fast-clock",
+        ("stale read",),
+        "read",
+    ),
+    Mutant(
         "the record is not rewritten at a take-over",
         _no_take_over,
         "down-4-3",
         ("freeze",),
         survives="the first pass of a new process has not read the group, and writes that into the record",
     ),
-    Mutant("a capture may be as young as the end", _no_margin, "kill-of-a-fast-clock", ("restart in place",), "read"),
+    Mutant(
+        "a capture may be as young as the end",
+        _no_margin,
+        "kill-of-a-fast-clock",
+        ("restart in place",),
+        "read",
+        survives="an end is dated by its receipt at the latest, and a fast clock is known from the start of the run",
+    ),
     Mutant("whoever has the address of an ended container is evicted", _evict_by_address, "kill"),
     Mutant(
         "copies count though their container is another one",
@@ -446,6 +475,7 @@ MUTANTS = (
     ),
     Mutant("a pause is ignored", _pause_ignored, "pause-in-hold"),
     Mutant("growth waits for Kafka", _growth_waits_for_kafka, "raise-without-brokers", ("crash", "error")),
+    Mutant("growth waits for a minute after a denial", _growth_waits_after_a_denial, "raise-denied"),
     Mutant("growth waits for every read", _growth_waits_for_reads, "raise-without-pods"),
     Mutant("the record stays after a cancel", _record_stays, "down-up-down"),
     Mutant("a removal is not on record", _step_not_on_record),

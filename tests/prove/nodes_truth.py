@@ -20,12 +20,16 @@ class NodesTruth:
     numbers: int = 0
     skew: float = 0.0
     """Seconds that the nodes' clocks are ahead."""
+    start: float = 0.0
+    """Seconds that an application needs before it joins the group, beside the usual."""
     stop: float = 2.4
     """Seconds that a container takes at most to end when it is asked to."""
     sync: float = 0.5
     """Seconds that the StatefulSet's controller takes at most to see a change."""
     lost_nodes: dict[int, float] = field(default_factory=dict)
     """Ordinals whose pod cannot be made again before that time."""
+    full: dict[int, str] = field(default_factory=dict)
+    """Ordinals whose volume is full, and the size at which it is."""
     broken_pods: set[str] = field(default_factory=set)
     """The UIDs of the pods whose image never starts."""
 

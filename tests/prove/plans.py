@@ -4,8 +4,11 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tests.prove.denials import any_denial, can_be_denied, of_denials
 from tests.prove.evictions.plans import any_eviction, of_evictions
+from tests.prove.failover import FAILOVERS
 from tests.prove.fleet.plans import any_of_neighbours, of_neighbours
+from tests.prove.holds import plans as holds
 from tests.prove.scene import Scene
 from tests.prove.scenes import SCENES
 from tests.prove.story import Disturbance, Story
@@ -124,10 +127,10 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
 def sites_of(scene: Scene) -> Mapping[str, Mapping[str, Sequence[Fault]]]:
     """What can go wrong in a scene, by the call at which it does."""
     sites = SITES_OF_REPLICAS if scene.operators else SITES
-    if not scene.streams:
-        return sites
-    without_ghosts = {**sites["kafka"], "kafka": KAFKA[:-1]}
-    return {**sites, "kafka": without_ghosts, "config": AT_SETTING_READS, "config-write": AT_SETTING_WRITES}
+    if scene.streams:
+        without_ghosts = {**sites["kafka"], "kafka": KAFKA[:-1]}
+        sites = {**sites, "kafka": without_ghosts, "config": AT_SETTING_READS, "config-write": AT_SETTING_WRITES}
+    return sites
 
 
 def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
@@ -135,11 +138,13 @@ def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[
     yield from _changes(scene, counts, seed)
     yield from of_neighbours(scene, counts, seed)
     yield from _losses(scene, counts, seed)
+    yield from _failovers(scene, counts, seed)
+    yield from of_denials(scene, counts, seed)
     yield from _of_kinds(scene, counts, seed)
     kills = tuple(("kill", ordinal) for ordinal in range(scene.replicas))
-    at_once = (("wish", scene.replicas), ("wish", scene.replicas + 1), ("pause", 8), ("die", 0), ("template", 7))
+    at_once = (("wish", scene.replicas), ("wish", scene.replicas + 1), ("pause", 8), ("template", 7))
     for site, number in _calls(counts, "removal"):
-        for what, which in (*at_once, *kills):
+        for what, which in (*at_once, ("die", 0), *kills):
             yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "after a removal")
     for site, number in _calls(counts, "kafka", "told"):
         yield Story(scene.name, seed, (Disturbance(site, number, "wish", scene.replicas),), "wish")
@@ -160,6 +165,8 @@ def _of_kinds(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[St
         yield from of_settings(scene, counts, seed)
     if scene.operators:
         yield from _of_leaders(scene, counts, seed)
+    if holds.is_overridden(scene):
+        yield from holds.of_overrides(scene, counts, seed)
     if scene.retention:
         yield from _retention(scene, counts, seed)
 
@@ -190,6 +197,13 @@ def _losses(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Stor
                 yield Story(scene.name, seed, (Disturbance(site, number, what, number // 4 % scene.replicas),), kind)
 
 
+def _failovers(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
+    """Another broker coordinates the group, at every look and after every removal."""
+    for site, number in _calls(counts, "kafka", "removal"):
+        which = FAILOVERS[number % len(FAILOVERS)]
+        yield Story(scene.name, seed, (Disturbance(site, number, "fail-over", which),), "failover")
+
+
 def _retention(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
     """The user changes what becomes of claims, at every call, also while the API server refuses every template."""
     for site, number in _calls(counts, "write", "kafka"):
@@ -217,7 +231,8 @@ def mixtures(counts: Mapping[str, Counter[str]], seed: int, names: Sequence[str]
             yield Story(scene.name, seed * 1_000_000 + number, (*skew, *drawn), "mixture")
 
 
-def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Disturbance:
+def _any_of_its_kind(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Disturbance | None:
+    """What befalls some scenes alone, in a part of the draws; None: it is something that befalls all."""
     if scene.operators and chance.random() < 0.3:
         what, which = chance.choice(OF_LEADERS)
         site = chance.choice(("kafka", "write", "second"))
@@ -226,8 +241,19 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
         return any_of_neighbours(scene, counts, chance)
     if scene.has_nodes and chance.random() < 0.3:
         return any_eviction(scene, counts, chance)
+    if holds.is_own(scene) and chance.random() < 0.2:
+        return holds.any_of_holds(scene, counts, chance)
     if scene.streams and chance.random() < 0.2:
         return any_of_settings(counts, chance)
+    return None
+
+
+def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Disturbance:
+    of_its_kind = _any_of_its_kind(scene, counts, chance)
+    if of_its_kind is not None:
+        return of_its_kind
+    if can_be_denied(scene) and chance.random() < 0.03:
+        return any_denial(counts, chance)
     if chance.random() < 0.35:
         what, which = chance.choice(
             (
@@ -239,6 +265,8 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
                 ("delete", chance.randrange(scene.replicas)),
                 ("pause", chance.randint(2, 20)),
                 ("brokers-away", chance.randint(2, 30)),
+                ("fail-over", chance.choice(FAILOVERS)),
+                ("starts-take", chance.choice((20, 35))),
                 ("template", chance.randint(5, 6)),
                 ("slow", chance.choice((0, 9_000, 30_000))),
                 ("api-slow", chance.choice((1, 3, 4))),

@@ -13,6 +13,7 @@ import random
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -80,8 +81,9 @@ def play_family(stories: Sequence[Story]) -> Iterator[Outcome]:
     """Play stories of one scene and seed; where one of them branches off, in a process of its own."""
     first = stories[0]
     assert all((story.scene, story.seed) == (first.scene, first.seed) for story in stories)
-    played = _Played(SCENES[first.scene], Story(first.scene, first.seed, kind=first.kind), stories)
-    played.outcome()
+    with _no_collections():
+        played = _Played(SCENES[first.scene], Story(first.scene, first.seed, kind=first.kind), stories)
+        played.outcome()
     yield from played.outcomes
     told = {outcome.story for outcome in played.outcomes}
     # Whoever never came to its branch, since the beginning ended before, is played alone.
@@ -92,8 +94,9 @@ class _Played:
     """One loop with one world, and the stories that branch off."""
 
     def __init__(self, scene: Scene, story: Story, branches: Sequence[Story]) -> None:
-        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-        picture = copied(_picture(scene.ground))
+        _log_nothing()
+        picture = copied(picture_at_rest(scene.ground))
+        _leave_modules_alone()
         for name, shape in scene.shapes.items():
             picture.groups[name].shape = shape
         self.loop = loop_of(scene)
@@ -116,6 +119,10 @@ class _Played:
             if self._pipe is None:
                 raise
             found = self._told((traceback.format_exc(),))
+        return self._handed_in(found)
+
+    def _handed_in(self, found: Outcome) -> Outcome:
+        """Give what came of it; a process that branched off hands it to its parent, and ends without tidying up."""
         if self._pipe is not None:
             with os.fdopen(self._pipe, "wb") as pipe:
                 pickle.dump(found, pipe)
@@ -132,7 +139,7 @@ class _Played:
                 self.loop.call_at(number + OFFSET, self._arrived, "second", number)
         await until_rest(self.world)
         self.world.lives.end()
-        return self._told(tuple(self.world.judge.wrongs))
+        return self._handed_in(self._told(tuple(self.world.judge.wrongs)))
 
     def _told(self, wrongs: tuple[str, ...]) -> Outcome:
         board, judge = self.world.board, self.world.judge
@@ -148,13 +155,11 @@ class _Played:
                 self._fork(branch)
 
     def _fork(self, branch: Story) -> None:
-        gc.freeze()
         chance = random.getstate()  # Python seeds it anew in a child
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reading)
-            gc.disable()
             random.setstate(chance)
             asyncio._set_running_loop(self.loop)  # it is remembered by process
             self._pipe, self.story, self.outcomes = writing, branch, []
@@ -189,10 +194,39 @@ def loop_of(scene: Scene) -> VirtualLoop:
     return GatedLoop() if scene.operators else VirtualLoop()
 
 
-@cache
-def _picture(ground: Scene) -> bytes:
-    """A world that the operator brought up from nothing, at rest."""
+def _log_nothing() -> None:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
+
+@cache
+def _leave_modules_alone() -> None:
+    """Have no garbage collection look at what all modules have made: that is most of what there is, and it stays."""
+    gc.freeze()
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keep the garbage until the end: what branches off ends soon, and a collection would touch what it shares."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
+
+
+PICTURES: dict[Scene, bytes] = {}
+"""Of each ground, once it was brought up."""
+
+
+def picture_at_rest(ground: Scene) -> bytes:
+    """A world that the operator brought up from nothing, at rest."""
+    if ground not in PICTURES:
+        PICTURES[ground] = _brought_up(ground)
+    return PICTURES[ground]
+
+
+def _brought_up(ground: Scene) -> bytes:
     async def bring_up() -> bytes:
         world = World(loop, ground, 0, picture_of(ground))
         world.begin()
@@ -201,5 +235,9 @@ def _picture(ground: Scene) -> bytes:
         world.lives.end()
         return pickle.dumps(world.picture())
 
-    loop = VirtualLoop()
-    return run(loop, bring_up())
+    loop, logged = VirtualLoop(), structlog.get_config()
+    _log_nothing()
+    try:
+        return run(loop, bring_up())
+    finally:
+        structlog.configure(**logged)

@@ -1,6 +1,8 @@
 """What a scene is: the applications, who operates them, and what their users do before anything goes wrong."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from streamapp.kube.client.kinds import Key
 from tests.prove.fleet.setup import NAMES, Setup
@@ -24,6 +26,8 @@ class Neighbour:
     """A rival has that of another one."""
     standbys: int = 1
     on_demand: bool = False
+    streams: bool = False
+    """Its group has the streams protocol."""
     restore: float = 40_000.0
     is_there: bool = True
     """From the beginning; else it is created by what happens."""
@@ -33,19 +37,52 @@ class Neighbour:
     @property
     def shape(self) -> Shape:
         """The application."""
-        return Shape(standbys=self.standbys, on_demand=self.on_demand, restore=self.restore)
+        is_drained = self.on_demand and not self.streams
+        return Shape(standbys=self.standbys, on_demand=is_drained, restore=self.restore, streams=self.streams)
 
     @property
     def spec(self) -> dict[str, object]:
         """What the StreamApp says beside what all of them say."""
-        return {**(LEARNERS if self.on_demand else {}), "applicationId": self.application_id}
+        agent = AGENT if self.streams else {}
+        return {**agent, **(LEARNERS if self.on_demand else {}), "applicationId": self.application_id}
 
 
 FIRST_ID = "wordcount"
 """The application ID of the first StreamApp."""
 EVICTIONS: dict[str, object] = {"disruption": {"policy": "WhenCaughtUp"}}
 SOON = {"stabilizationWindow": "2s"}
-LEARNERS: dict[str, object] = {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}}
+NO_WINDOW = "soon"
+"""A stabilization window that makes the spec invalid."""
+TIMEOUT = 60.0
+"""Seconds after which a hold waits on, gives up or proceeds, where a scene says which: the least."""
+WHY = "the night shift needs the memory"
+"""Why copies can be ignored then, in the words of the user."""
+AGENT: dict[str, object] = {"agent": {"enabled": True}}
+LEARNERS: dict[str, object] = {**AGENT, "learners": {"source": "OnDemand"}}
+
+
+def is_invalid(spec: Mapping[str, Any]) -> bool:
+    """Whether users have made the spec invalid."""
+    return bool(spec.get("scaleDown", {}).get("stabilizationWindow") == NO_WINDOW)
+
+
+def must_wait(spec: Mapping[str, Any]) -> bool:
+    """Whether users have said that nothing is done, or nothing that the operator can read."""
+    return bool(spec.get("paused") or spec.get("dryRun") or is_invalid(spec))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """What must have come of a scene in which nothing goes wrong but what belongs to it."""
+
+    told: tuple[str, ...] = ()
+    """What the status has said at some time, as `HoldJudge` notes it."""
+    counted: tuple[tuple[str, int], ...] = ()
+    """What the judge has noted, and how often."""
+    keeps_pods: bool = False
+    """The pods are those of the beginning."""
+    keeps_tasks: bool = False
+    """Each task runs where it ran in the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +103,8 @@ class Scene:
     """How many of its stories are in a sample, by those of other scenes; long stories have fewer."""
     static: bool = False
     """Members are static."""
+    unprobed: bool = False
+    """Containers have no readiness probe: a pod is ready as soon as its container runs, before it takes part."""
     streams: bool = False
     """The group has the streams protocol; `standbys` are those that users set for it at the brokers."""
     retention: str = ""
@@ -75,8 +114,16 @@ class Scene:
     """The application's `scaleDown.minCopies`; 0: nothing is said."""
     zones: str = ""
     """The zone of each ordinal, a letter each; copies are then asked for in two zones."""
+    zero: bool = False
+    """The last pod can go, too: the application's `scaleDown.allowZero`."""
     memory: int = 0
     """Bytes that are free below each container's limit, of an application that asks for 64 MiB for each task."""
+
+    times_out: str = ""
+    """What a hold does after `TIMEOUT`: Wait, GiveUp or Proceed; empty: its user gave it an hour."""
+    sized: bool = False
+    """Volumes have a size: they can be full, and grow."""
+    ends: Ends = Ends()
 
     behind: float = 0.0
     """So many seconds all watches but that of StreamApps are behind, for ever, their lists too."""
@@ -129,9 +176,10 @@ class Scene:
         """What the StreamApp says beside what all of them say."""
         retention = dict.fromkeys(self.retention.split(), "Delete")
         evictions = EVICTIONS if self.has_nodes else {}
-        agent: dict[str, object] = {"agent": {"enabled": True}} if self.streams else {}
-        floors = {"minCopies": self.copies or None, "minZones": 2 if self.zones else None}
-        asked = {name: least for name, least in floors.items() if least is not None}
+        agent = AGENT if self.streams else {}
+        said = {"minCopies": self.copies, "minZones": 2 if self.zones else 0, "allowZero": self.zero}
+        patience = {"timeout": "1m", "onTimeout": self.times_out, "reason": WHY} if self.times_out else {}
+        asked = {**patience, **{name: word for name, word in said.items() if word}}
         return {
             **agent,
             **(LEARNERS if self.on_demand else {}),
@@ -159,4 +207,5 @@ class Scene:
         """Scenes of the same ground begin with the same picture; how fast copies are restored makes none."""
         others = tuple(replace(other, restore=40_000.0) for other in self.others)
         plain = replace(self, name="", happens=(), restore=40_000.0, share=1.0, behind=0.0, operators=0, apart=0.0)
+        plain = replace(plain, ends=Ends())
         return replace(plain, others=others, is_quiet=False, restores=0)

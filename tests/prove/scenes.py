@@ -1,8 +1,10 @@
 """The scenes: what the application is like, and what its user does, before anything goes wrong."""
 
+from tests.prove.bare.scenes import BARE
 from tests.prove.evictions.scenes import EVICTIONS
 from tests.prove.fleet.scenes import FLEET
-from tests.prove.scene import Scene
+from tests.prove.holds.scenes import HOLDS
+from tests.prove.scene import Ends, Scene
 from tests.prove.story import Disturbance
 from tests.prove.streams.scenes import STREAMS
 
@@ -37,15 +39,36 @@ SCENES = {
         Scene("rollout", 2, _at((4, "template", 2))),
         Scene("template-in-hold", 3, _at((4, "wish", 2), (10, "template", 2))),
         Scene("pause-in-hold", 3, _at((4, "wish", 2), (10, "pause", 15))),
+        Scene("dry-run-in-hold", 3, _at((4, "wish", 2), (10, "dry-run", 15))),
+        _drain("drain-dry-run", 3, _at((4, "wish", 2), (11, "dry-run", 15))),
+        Scene("to-zero-and-back", 2, _at((4, "wish", 0), (110, "wish", 3)), zero=True, share=0.3),
         Scene("behind", 3, _at((3, "slow", 10_300), (4, "wish", 2)), rate=300.0),
         Scene("never-ran", 2, _at((4, "broken-template", 0), (5, "wish", 3), (14, "wish", 2), (16, "template", 1))),
-        Scene("brokers-away", 3, _at((4, "wish", 2), (12, "brokers-away", 20))),
+        Scene(
+            *("brokers-away", 3, _at((4, "wish", 2), (12, "brokers-away", 20))),
+            ends=Ends(told=("KafkaReachable=False BrokersUnreachable", "ScaleDownHeld=True BrokersUnreachable")),
+        ),
+        Scene("failover-in-hold", 3, _at((4, "wish", 2), (12, "fail-over", 120))),
+        Scene(
+            *("failover-of-a-restart", 3),
+            _at((2, "starts-take", 35), (4, "wish", 2), (9, "kill", 0), (11, "fail-over", 115)),
+        ),
+        _drain("drain-failover", 3, _at((4, "wish", 2), (12, "fail-over", 130))),
+        # The raise comes while a policy denies the StatefulSet, and right after that two times at which it was denied.
+        Scene("raise-denied", 2, _at((3, "deny", 38), (6, "wish", 3))),
+        Scene("raise-denied-in-hold", 3, _at((4, "wish", 2), (9, "deny", 40), (11, "wish", 4)), share=0.5),
         Scene("raise-without-brokers", 2, _at((3, "brokers-away", 40), (6, "wish", 3))),
         Scene("raise-without-pods", 2, _at((3, "pods-away", 300), (150, "wish", 3))),
         Scene("raise-without-claims", 2, _at((3, "claims-away", 300), (150, "wish", 3))),
         Scene("raise-in-hold-without-budgets", 3, _at((4, "wish", 2), (9, "budgets-away", 120), (60, "wish", 4))),
-        Scene("other-process-id", 3, _at((4, "wish", 2), (16, "other-process-id", 0), (50, "own-process-id", 0))),
-        Scene("other-process-id-above", 3, _at((4, "wish", 2), (16, "other-process-id", 2), (70, "own-process-id", 2))),
+        Scene(
+            *("other-process-id", 3, _at((4, "wish", 2), (16, "other-process-id", 0), (50, "own-process-id", 0))),
+            ends=Ends(told=("ProcessIdentityStable=False ProcessIdMismatch",)),
+        ),
+        Scene(
+            *("other-process-id-above", 3, _at((4, "wish", 2), (16, "other-process-id", 2), (70, "own-process-id", 2))),
+            ends=Ends(told=("ProcessIdentityStable=False ProcessIdMismatch",)),
+        ),
         _drain("drain-3-2", 3, _at((4, "wish", 2))),
         _drain("drain-4-2", 4, _at((4, "wish", 2))),
         _drain("drain-up-down", 3, _at((4, "wish", 2), (11, "wish", 3), (22, "wish", 2))),
@@ -84,7 +107,8 @@ SCENES = {
         Scene(
             "claims-stay-refused",
             3,
-            _at((3, "refuse-template", 403), (4, "claims-stay", 0), (6, "wish", 2), (50, "refuse-template", 0)),
+            # After the second join: a pass that cannot write the template triggers none.
+            _at((6, "wish", 2), (20, "refuse-statefulset", 403), (21, "claims-stay", 0), (50, "refuse-statefulset", 0)),
             retention="whenScaled",
         ),
         _drain(
@@ -95,7 +119,7 @@ SCENES = {
         _drain(
             "drain-claims-stay",
             3,
-            _at((3, "refuse-template", 403), (4, "claims-stay", 0), (6, "wish", 2), (50, "refuse-template", 0)),
+            _at((3, "refuse-statefulset", 403), (4, "claims-stay", 0), (6, "wish", 2), (50, "refuse-statefulset", 0)),
             retention="whenScaled",
         ),
         Scene(
@@ -104,13 +128,18 @@ SCENES = {
             _at(
                 (4, "broken-template", 0),
                 (5, "wish", 3),
-                (13, "refuse-template", 403),
+                (13, "refuse-statefulset", 403),
                 (14, "claims-stay", 0),
                 (16, "wish", 2),
-                (50, "refuse-template", 0),
+                (50, "refuse-statefulset", 0),
                 (52, "template", 1),
             ),
             retention="whenScaled",
+        ),
+        Scene(
+            *("deleted-in-a-pause", 3, _at((4, "pause", 300), (6, "claims-outlive", 0), (80, "delete-app", 0))),
+            retention="whenDeleted",
+            share=0.3,
         ),
         Scene("down-behind", 4, _at((4, "wish", 3)), behind=20.0, share=0.3),
         Scene(
@@ -137,6 +166,8 @@ SCENES = {
         Scene("clock-ahead", 3, _at((10, "wish", 2)), operators=1, apart=60.0, share=0.5),
         Scene("deleted-in-hold", 3, _at((4, "wish", 2), (10, "delete-app", 0))),
         Scene("deleted-with-claims", 3, _at((4, "wish", 2), (10, "delete-app", 1)), retention="whenDeleted"),
+        *BARE,
+        *HOLDS,
         *FLEET,
         *EVICTIONS,
         *STREAMS,

@@ -83,6 +83,11 @@ LEDGER: Mapping[str, Entry] = {
     "apply.Applier.leave_group_as_it_was: call check 1": Entry(
         2, test=f"{RAISES}/test_raised_standbys.py::test_a_process_that_does_not_lead_any_more_puts_nothing_back"
     ),
+    "apply.Applier._set_standbys: call confirm 1": Entry(
+        2,
+        test=f"{RAISES}/test_raised_standbys.py"
+        "::test_the_brokers_are_asked_for_standbys_only_under_a_lease_that_the_api_server_confirms[another's]",
+    ),
     "apply.Applier._grant: call _check_again 1": Entry(1, test=f"{CONTAINER}[removal]"),
     "apply.Applier._grant: ask _freshness 1": Entry(2, story="down-4-3 seed=1 kafka:7:api-slow:4"),
     "apply.Applier._open_budget: call _check_again 1": Entry(1, test=f"{CONTAINER}[opening]"),
@@ -108,9 +113,11 @@ LEDGER: Mapping[str, Entry] = {
     "apply.Applier._check_agents: raise ConflictError 1": Entry(
         2, test=f"{AGENTS_SAY}[spoil_tasks-tasks of ordinal 1 have changed since]"
     ),
-    "apply.Applier._freshness: ask is_received 1": Entry(3, test=READS_PODS),
-    "apply.Applier._freshness: raise ConflictError 1": Entry(3, test=READS_PODS),
-    "apply.Applier._freshness: raise ConflictError 2": Entry(2, story="down-4-3 seed=1 kafka:7:api-slow:4"),
+    "apply.Applier._freshness: raise ConflictError 1": Entry(3, test=f"{READS_PODS}[the pod is desired again]"),
+    "apply.Applier._freshness: raise ConflictError 2": Entry(
+        2, test=f"{LOOK}::test_nothing_is_sent_where_the_group_has_changed_since_it_was_judged[removal-rebalance]"
+    ),
+    "apply.Applier._freshness: raise ConflictError 3": Entry(2, story="down-4-3 seed=1 kafka:7:api-slow:4"),
     "apply._still_desired: raise ConflictError 1": Entry(3, test=RAISE_IN_TURN),
     "owned.OwnedObjects.open_budget: fence 1": Entry(
         2,
@@ -132,6 +139,9 @@ LEDGER: Mapping[str, Entry] = {
     ),
     "reconciler.Reconciler._gather: raise RaisePendingError 1": Entry(
         3, test=f"{RAISES}/test_raise.py::test_a_raise_that_is_received_while_a_read_hangs_ends_the_pass"
+    ),
+    "reconciler.Reconciler._play: raise RaisePendingError 1": Entry(
+        3, test="tests/controller/apps/test_long_plays.py::test_a_raise_does_not_wait_for_a_long_decision"
     ),
     "reconciler.Reconciler._rest: ask _is_all_done 1": Entry(
         2, test=f"{WATCHED}::test_the_first_step_after_a_rest_is_made_on_live_reads"
@@ -182,7 +192,7 @@ LEDGER: Mapping[str, Entry] = {
     "claims.record_process_id: raise ConflictError 1": Entry(
         5, test=f"{FENCES}::test_a_process_id_on_record_is_not_replaced"
     ),
-    "claims._write: fence 1": Entry(
+    "claims._fence: fence 1": Entry(
         5, test=f"{FENCES}::test_a_process_id_that_was_recorded_since_the_claim_was_read_is_not_replaced"
     ),
     "events.publish: fence 1": Entry(
@@ -198,6 +208,15 @@ LEDGER: Mapping[str, Entry] = {
     "owned_objects.apply_budget: call _refuse_foreign 1": Entry(OWNERSHIP, test=f"{FOREIGN}[budget]"),
     "owned_objects._refuse_foreign: raise InvalidError 1": Entry(OWNERSHIP, test=f"{FOREIGN}[budget]"),
     "statefulsets.grant: fence 1": Entry(2, story="down-4-3 seed=1 write:18:freeze:8"),
+    "statefulsets._remove_record: fence 1": Entry(
+        2, test="tests/kube/objects/test_record_ends.py::test_a_hold_record_that_was_written_anew_meanwhile_stays"
+    ),
+    "statefulsets.raise_to: fence 1": Entry(
+        2, test=f"{FENCES}::test_a_raise_is_not_written_over_a_half_made_statefulset_that_has_changed_since"
+    ),
+    "statefulsets.keep_claims: fence 1": Entry(
+        4, test=f"{FENCES}::test_a_retention_policy_is_not_written_over_a_statefulset_that_has_changed_since"
+    ),
     "statefulsets._fenced: fence 1": Entry(
         2, test=f"{FENCES}::test_a_template_is_not_written_over_a_statefulset_that_has_changed_since"
     ),

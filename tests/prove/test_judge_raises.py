@@ -36,13 +36,32 @@ CAUSES = {
 }
 
 
-@pytest.mark.parametrize("befell", During)
+@pytest.mark.parametrize("befell", CAUSES)
 def test_a_raise_has_the_limit_of_the_worst_that_befell_it(befell: During) -> None:
     in_time, late = Timed(), Timed()
     in_time.raise_after(WITHIN[befell], CAUSES[During.NOTHING], CAUSES[befell])
     late.raise_after(WITHIN[befell] + 0.2, CAUSES[During.NOTHING], CAUSES[befell])
     assert (in_time.judge.delays, in_time.wrongs) == ([(befell, WITHIN[befell])], [])
     assert [befell in wrong for wrong in late.wrongs] == [True]
+
+
+@pytest.mark.parametrize(("seconds", "is_late"), [(57.0, False), (57.2, True)])
+def test_the_limit_of_a_raise_that_a_policy_denies_counts_from_the_end_of_the_policy(
+    seconds: float, is_late: bool
+) -> None:
+    timed = Timed()
+    timed.now = 90.0
+    timed.judge.denied_for(50.0)
+    timed.raise_after(seconds)
+    assert (timed.judge.delays, bool(timed.wrongs)) == ([(During.DENIAL, seconds)], is_late)
+
+
+def test_a_policy_that_ended_before_the_raise_excuses_no_delay() -> None:
+    timed = Timed()
+    timed.now = 90.0
+    timed.judge.denied_for(9.0)
+    timed.raise_after(3.0)
+    assert (timed.judge.delays, bool(timed.wrongs)) == ([(During.NOTHING, 3.0)], True)
 
 
 def test_a_raise_that_is_never_made_is_told_when_its_time_is_over() -> None:
@@ -70,9 +89,17 @@ def test_what_befalls_the_brokers_excuses_no_raise(what: str) -> None:
     assert during(Disturbance("kafka", 1, what)) is During.NOTHING
 
 
-@pytest.mark.parametrize(("is_alone", "is_late"), [(False, True), (True, False)])
-def test_a_replica_that_is_alone_makes_raises_when_its_freeze_is_over(is_alone: bool, is_late: bool) -> None:
+@pytest.mark.parametrize(("replicas", "is_late"), [(2, True), (1, False)])
+def test_a_replica_that_is_alone_makes_raises_when_its_freeze_is_over(replicas: int, is_late: bool) -> None:
     timed = Timed()
-    timed.judge.is_alone = is_alone
+    timed.judge.replicas = replicas
     timed.raise_after(35.0, Disturbance("write", 3, "freeze-sending-raise", 18))
+    assert bool(timed.wrongs) is is_late
+
+
+@pytest.mark.parametrize(("replicas", "is_late"), [(3, True), (2, False)])
+def test_no_raise_is_expected_while_every_replica_is_out(replicas: int, is_late: bool) -> None:
+    timed = Timed()
+    timed.judge.replicas = replicas
+    timed.raise_after(44.0, Disturbance("read", 3, "cut", 25), Disturbance("second", 100, "standby-freezes", 25))
     assert bool(timed.wrongs) is is_late

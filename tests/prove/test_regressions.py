@@ -28,6 +28,22 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "down-up-down-far-behind seed=1 kafka:26:api-slow:3", id="a raise by late watches, slowly answered"
         ),
+        pytest.param(
+            "two-replicas-two-apps seed=1 kafka:29:api-slow:4", id="a Lease was lost to answers of four seconds"
+        ),
+        pytest.param(
+            "two-replicas-two-apps seed=163919636000001 second:40:standby-freezes:25 kafka:111:cut:25 "
+            "second:18:standby-dies read:164:cut:25",
+            id="no replica was there to make a raise",
+        ),
+        pytest.param(
+            "neighbours-agents-away seed=1 kafka:107:api-slow:3",
+            id="a raise that a record on its way overtook, slowly answered",
+        ),
+        pytest.param(
+            "clock-set-back seed=1 write:18:freeze-sending-raise:18",
+            id="nobody else is there to refuse what a lone replica sent before a freeze",
+        ),
         pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
         pytest.param(
             "leader-freezes-in-hold seed=1 kafka:58:clock-step:60", id="a clock set forward made one reading two"
@@ -40,6 +56,14 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "never-ran seed=1000032 write:5:crash-after",
             id="a pod that never ran, on a volume on which another one had",
+        ),
+        pytest.param(
+            "budget-raise seed=1 kafka:3:fail-over:960",
+            id="a group that a new coordinator shows empty gave its place for learners back",
+        ),
+        pytest.param(
+            "streams-demand-down-3-2 seed=2 second:20:pause:1",
+            id="standbys were put back in a pause, and a pod left by them right after it",
         ),
         pytest.param("older-rival seed=1", id="an older rival that came late got pods beside those of the owner"),
         pytest.param("older-rival-new-process seed=1", id="the same, in a new process that has not read the group"),
@@ -68,6 +92,10 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "streams-demand-down-4-2 seed=1 write:37:wish:4", id="a raise took the standbys from a pod that was leaving"
         ),
+        pytest.param(
+            "streams-two-raises seed=1 write:8:freeze-sending-raise:9",
+            id="an operator that was frozen took its successor's standbys for another hand's",
+        ),
         pytest.param("streams-threads-3-2 seed=1", id="a streams group was read twice within one heartbeat"),
         pytest.param(
             "streams-demand-down-4-2 seed=41000008 agent:8:crash-after second:23:template:6",
@@ -76,6 +104,39 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "streams-demand-down-4-2 seed=41000004 told:47:wipe second:18:api-slow:3",
             id="a settled streams group whose members take up their standbys a little later",
+        ),
+        pytest.param(
+            "kill-behind-a-fast-clock seed=1 read:17:stale:4",
+            id="one stale read of the pods placed a new member in the container before its own",
+        ),
+        pytest.param(
+            "streams-demand-rollout seed=127033253000001 second:2:skew:2 config-write:1:refused",
+            id="one refused write of the group's setting let a rollout restart a pod cold",
+        ),
+        pytest.param(
+            "streams-demand-set-in-hold seed=127033253000001 kafka:45:api-slow:3 config-write:1:freeze:25 "
+            "read:44:freeze:12",
+            id="a raise that arrived late overwrote another hand's value, and stayed",
+        ),
+        pytest.param(
+            "streams-demand-set-in-hold seed=80000002 config-write:1:freeze:12",
+            id="a frozen operator took its own late raise for another hand's, and lost what that had set",
+        ),
+        pytest.param(
+            "streams-demand-down-3-2 seed=3 config-write:1:freeze:25 second:20:wish:4 second:32:wish:2 "
+            "second:90:wish:4",
+            id="the same after two other wishes: the users' value was lost for good",
+        ),
+        pytest.param(
+            "streams-demand-rollout seed=1 second:14:wish:4",
+            id="standbys that were put back for a raise were not raised again, until a user gave up",
+        ),
+        pytest.param(
+            "streams-raise-beside-a-hold seed=77000002 config-write:2:set-standbys",
+            id="what another hand set as well is put back, and that is no raise",
+        ),
+        pytest.param(
+            "streams-tight-memory seed=1 write:11:wish:1", id="a hold for good reason that nobody gave up in the end"
         ),
     ],
 )

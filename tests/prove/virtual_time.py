@@ -9,6 +9,7 @@ import heapq
 from asyncio.base_events import BaseEventLoop
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -42,7 +43,6 @@ class VirtualLoop(BaseEventLoop):
     """The loop."""
 
     _ready: deque[asyncio.Handle]
-    _scheduled: list[asyncio.TimerHandle]
     _stopping: bool
 
     def __init__(self) -> None:
@@ -51,6 +51,8 @@ class VirtualLoop(BaseEventLoop):
         """Seconds since the beginning of the world."""
         self.broken: BaseException | None = None
         """What a callback of the world raised: no story that had one counts."""
+        self._timers: list[tuple[float, asyncio.TimerHandle]] = []
+        """A heap. Each timer stands behind its time, so that times are compared and no method of timers is called."""
         self._clock_resolution = 1e-9
         self._selector = _NoNetwork(self)
 
@@ -63,6 +65,9 @@ class VirtualLoop(BaseEventLoop):
         self.elapsed += 1e-6
         return NOW + timedelta(seconds=self.elapsed)
 
+    get_debug = staticmethod(bool)
+    """Never: each future and each task asks, and a function of Python would cost more than the rest of the future."""
+
     def _run_once(self) -> None:
         """One round, as in the base class, but for the sockets: nothing waits there, and a sweep has millions."""
         ready = self._ready
@@ -74,16 +79,40 @@ class VirtualLoop(BaseEventLoop):
 
     def _wait(self) -> None:
         """Let time pass until something is due."""
-        ready, timers = self._ready, self._scheduled
-        while timers and timers[0].cancelled():
+        ready, timers = self._ready, self._timers
+        while timers and timers[0][1]._cancelled:
             heapq.heappop(timers)
         if not ready and not self._stopping:
             if not timers:
                 raise NothingLeftToDoError
-            self.elapsed = max(self.elapsed, timers[0].when())
+            self.elapsed = max(self.elapsed, timers[0][0])
         end = self.elapsed + self._clock_resolution
-        while timers and timers[0].when() < end:
-            ready.append(heapq.heappop(timers))
+        while timers and timers[0][0] < end:
+            ready.append(heapq.heappop(timers)[1])
+
+    # As in the base class, without its checks for closed loops and other threads: a sweep has millions of these.
+
+    def call_soon(
+        self, callback: Callable[[*Given], object], *args: *Given, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Have it run in the next round."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(
+        self, delay: float, callback: Callable[[*Given], object], *args: *Given, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have it run after so many seconds."""
+        return self.call_at(self.elapsed + delay, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Given], object], *args: *Given, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have it run at this time of the loop's clock."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, timer))
+        return timer
 
     def run_in_executor(self, executor: Any, func: Callable[[*Given], T], *args: *Given) -> asyncio.Future[T]:  # noqa: ARG002 (the base class's)
         """Make it here and now: a thread would end at any time of this clock, and no two runs would be the same."""

@@ -40,6 +40,8 @@ from tests.prove.virtual_time import VirtualLoop
 from tests.support.example import NOW
 
 Json = dict[str, Any]
+INVALID = 422
+"""How the API server answers if an admission policy denies a request and names no status of its own."""
 GIVEN_UP_AFTER = 90.0
 """Seconds without any event after which users give up what brokers would not let go without a restore."""
 
@@ -83,6 +85,7 @@ class World:
         self._findings = Findings()
         self.apps = [self._played(key, truth, chance) for key, truth in picture.nodes.items()]
         """The first one is that of scenes with a single StreamApp."""
+        self.apps[0].ends = scene.ends
         self.judge = Court(
             self.board,
             self._findings,
@@ -101,7 +104,8 @@ class World:
     def _played(self, key: Key, truth: NodesTruth, chance: random.Random) -> PlayedApp:
         group = self._groups[self._application_id(key)]
         nodes = Nodes(truth, self.store, group, self.loop, chance, self.collector, key)
-        nodes.zones = self._scene.zones
+        nodes.zones, nodes.sized = self._scene.zones, self._scene.sized
+        nodes.is_probed = not self._scene.unprobed
         one = PlayedApp(self.loop, self.store, self.board, self.collector, nodes, group, self._findings)
         one.body = next((body_of(self._scene, other) for other in self._scene.others if other.key == key), {})
         return one
@@ -136,7 +140,7 @@ class World:
                 one.judge.raises.answers = ANSWERS_OF_LATE_WATCHES
             if self._scene.operators:
                 one.judge.raises.answers = ANSWERS_OF_A_TAKE_OVER
-                one.judge.raises.is_alone = self._scene.operators == 1
+                one.judge.raises.replicas = self._scene.operators
 
     # The parts of the first StreamApp, which is the only one of most scenes.
 
@@ -232,6 +236,8 @@ class World:
             "fail": lambda seconds: self._namespace_away(number, 500, seconds),
             "silence": lambda seconds: self._namespace_away(number, 0, seconds),
             "refuse-template": lambda status: setattr(self.board, "refuses_template", status),
+            "refuse-statefulset": self._refuse_statefulset,
+            "deny": self._deny,
             **self.lives.deeds(self._installation(self.apps[number].key)),
         }
         if what not in makers:
@@ -256,6 +262,19 @@ class World:
         self.board.kinds_away.add(plural)
         self.last_second = max(self.last_second, self.loop.time() + seconds)
         self.loop.call_later(seconds, self.board.kinds_away.discard, plural)
+
+    def _refuse_statefulset(self, status: int) -> None:
+        """Refuse every write of a template and of a retention policy; those of replicas alone pass."""
+        self.board.refuses_template = self.board.refuses_retention = status
+
+    def _deny(self, seconds: int) -> None:
+        """For so long, an admission policy denies every write of a StatefulSet, as most of them do."""
+        self.board.denies = INVALID
+        until = self.loop.time() + seconds
+        self.last_second = max(self.last_second, until)
+        self.loop.call_at(until, setattr, self.board, "denies", 0)
+        for one in self.apps:
+            one.judge.raises.denied_for(seconds)
 
     def _api_slow(self, seconds: int) -> None:
         """For 40 seconds, every answer takes so long."""

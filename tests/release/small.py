@@ -47,7 +47,7 @@ def gpg(home: Path, *arguments: str | Path) -> bytes:
 
 def an_openpgp_key(home: Path) -> KeyPair:
     """Make a key as docs/releases.md says."""
-    gpg(home, "--quick-generate-key", "Releases <releases@example.org>", "rsa2048", "sign", "never")
+    gpg(home, "--quick-generate-key", "Releases <releases@example.org>", "rsa4096", "sign", "never")
     pair = KeyPair(home / "secret.gpg", home / "public.asc")
     pair.private.write_bytes(gpg(home, "--export-secret-keys"))
     pair.public.write_bytes(gpg(home, "--armor", "--export"))

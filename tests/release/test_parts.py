@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import sys
 import tarfile
 from io import BytesIO
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lab.archives import unpack
 from lab.errors import LabError
 from lab.settings import REPOSITORY
 from release import archives
-from release.parts import chart, images, packages, plugin, system
+from release.parts import chart, images, packages, pages, plugin, system
 from release.source import Source
 
 EPOCH = 1_700_000_000
@@ -175,3 +177,35 @@ def test_bytecode_does_not_depend_on_where_it_was_compiled(tmp_path: Path) -> No
 def test_another_python_than_that_of_the_image_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"the image has 2\.7"):
         packages.compile_for_image(tmp_path, "/opt/x", "2.7")
+
+
+def test_the_pages_of_a_release_lead_to_each_other_without_a_clone(tmp_path: Path) -> None:
+    packed = pages.pack(Source(REPOSITORY, "c" * 40, EPOCH, "1.2.3"), tmp_path)
+    with tarfile.open(packed) as archive:
+        unpack(archive, tmp_path)
+    top = tmp_path / "streamapp-operator-docs-1.2.3"
+    read = (top / "README.md", *sorted((top / "docs" / "how-to").glob("*.md")), top / "docs" / "releases.md")
+    links = [(page, link) for page in read for link in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text())]
+    broken = [f"{page.relative_to(top)}: {link}" for page, link in links if not (page.parent / link).exists()]
+    assert len(links) > 50
+    assert broken == []
+    assert (top / "release" / "verification.py").is_file()
+    assert (top / "examples" / "counter" / "src" / "main").is_dir()
+
+
+def test_the_page_beside_the_archives_has_every_step_and_leads_to_the_pages(tmp_path: Path) -> None:
+    source = Source(REPOSITORY, "c" * 40, EPOCH, "1.2.3")
+    (tmp_path / "release").mkdir()
+    packed = pages.pack(source, tmp_path)
+    with tarfile.open(packed) as archive:
+        unpack(archive, tmp_path)
+    page = pages.instructions(source, tmp_path / "release")
+    text = page.read_text()
+    steps = ("sha256sum --check", "helm verify", "skopeo copy", "helm install", "helm upgrade", "helm rollback")
+    assert [step for step in (*steps, "install ../kubectl-streamapp", "helm uninstall") if step not in text] == []
+    links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", text)
+    assert len(links) >= 5
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    anchors = re.findall(r"\]\(#([^)]+)\)", text)
+    assert set(anchors) - {title.lower().replace(" ", "-") for title in titles} == set()

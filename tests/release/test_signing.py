@@ -14,7 +14,7 @@ from lab.build.cache import Cache
 from lab.build.chart_tools import build_helm
 from lab.errors import LabError
 from lab.settings import REPOSITORY, Settings
-from release import archives, signing
+from release import archives, signing, verification
 from release.parts import chart
 from release.records import checksums
 from release.signing import Keys
@@ -72,7 +72,7 @@ def a_chart(helm: Path, place: Path) -> Path:
     (place / "work").mkdir()
     (place / "made").mkdir()
     source = Source(folder, "c" * 40, EPOCH, "1.2.3")
-    return chart.pack(source, DIGESTS, helm, place / "work", place / "made")
+    return chart.pack(source, DIGESTS, {"artifacthub.io/prerelease": "false"}, helm, place / "work", place / "made")
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +114,7 @@ def test_signing_needs_no_network_and_leaves_no_key(helm: Path, key: KeyPair, op
     )
     assert verified.returncode == 0, verified.stderr
     assert f"sha256:{archives.digest(packed)}" in verified.stdout
+    assert f"{packed.name} is signed by public.asc" == verification.check_chart(folder, openpgp.public)
     secrets = (key.private.read_bytes().splitlines()[1], openpgp.private.read_bytes()[-64:])
     found = [path.name for path in folder.iterdir() if any(secret in path.read_bytes() for secret in secrets)]
     assert found == []

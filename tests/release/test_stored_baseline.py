@@ -5,35 +5,12 @@ which stand in hold records.
 """
 
 import json
-from typing import Any
 
 import pytest
 
-from lab.settings import REPOSITORY
-from streamapp.api.names import TEMPLATE_HASH
-from streamapp.api.objects.manifests import Installation, statefulset
-from streamapp.api.validation.parse import StreamApp, parse
-from streamapp.core.facts.hold_annotation import decode, encode
-from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.hold_annotation import encode
 from streamapp.core.reasons import Reason
-from tests.streamapps import ABSENT, stored
-
-BASELINE = REPOSITORY / "release" / "baseline"
-HASHES = BASELINE / "template-hashes.json"
-KINDS: dict[str, dict[str, Any]] = {
-    "without state": {"spec.state": ABSENT},
-    "with state": {},
-    "with state and an init container": {"spec.template.spec.initContainers": [{"name": "first", "image": "first:1"}]},
-    "with state and the agent": {"spec.agent": {"enabled": True}},
-}
-
-
-def hash_of(kind: str, **images: str) -> str:
-    app = parse(stored(KINDS[kind]))
-    assert isinstance(app, StreamApp)
-    made = {"seed_image": "seed:1", "agent_image": "agent:1", **images}
-    installation = Installation(name="ours", accepted=lambda _: "0" * 64, **made)
-    return str(statefulset(app, installation)["metadata"]["annotations"][TEMPLATE_HASH])
+from tests.release.baseline import HASHES, KINDS, REASONS, RECORD, hash_of, record
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,13 +25,11 @@ def test_newer_images_of_seed_and_agent_restart_nothing(kind: str) -> None:
 
 
 def test_a_hold_record_of_the_last_release_is_read_and_written_alike() -> None:
-    text = (BASELINE / "hold-record.json").read_text().strip()
-    record = decode(text)
-    assert isinstance(record, HoldRecord)
-    assert None not in (record.hold, record.step, record.standbys)
-    assert encode(record) == text
+    read = record()
+    assert None not in (read.hold, read.step, read.standbys)
+    assert encode(read) == RECORD.read_text().strip()
 
 
 def test_every_reason_of_the_last_release_is_known() -> None:
     """A hold whose reason has another name now could not be read."""
-    assert set((BASELINE / "reasons.txt").read_text().split()) - {reason.name for reason in Reason} == set()
+    assert set(REASONS.read_text().split()) - {reason.name for reason in Reason} == set()

@@ -12,9 +12,10 @@ import pytest
 from lab.settings import REPOSITORY
 from release import archives
 from release.records import checksums
-from tests.release.small import CHART, KeyPair, a_key, a_release, sign
+from tests.release.small import CHART, EPOCH, KeyPair, a_key, a_release, sign
 
 CHECKER = REPOSITORY / "release" / "verification.py"
+BUNDLE = "streamapp-operator-bundle-1.2.3.tar.gz"
 SEED = "streamapp-seed-1.2.3.oci.tar"
 
 
@@ -108,6 +109,8 @@ def another_statement(folder: Path) -> None:
 
 def state_what_is_there(folder: Path) -> None:
     told = json.loads((folder / "provenance.intoto.json").read_text())
+    if (folder / BUNDLE).exists():
+        told["subject"].append({"name": BUNDLE, "digest": {}})
     for each in told["subject"]:
         each["digest"]["sha256"] = archives.digest(folder / each["name"])
     (folder / "provenance.intoto.json").write_text(json.dumps(told))
@@ -121,10 +124,17 @@ def swapped_images(folder: Path) -> None:
     (folder / SEED).write_bytes((folder / SEED.replace("seed", "agent")).read_bytes())
 
 
+def another_bundle(folder: Path) -> None:
+    version = f"image: registry.example/streamapp/seed@sha256:{'0' * 64}\n"
+    files: dict[str, Path | bytes] = {"manifests/streamapp-operator.clusterserviceversion.yaml": version.encode()}
+    archives.tar_gz(folder / BUNDLE, files, EPOCH)
+
+
 MISTAKES: dict[str, tuple[Callable[[Path], object], str]] = {
     "statement": (another_statement, "provenance.intoto.json: it names 8 artifacts, and 9 are there"),
     "bill": (no_bill, f"{SEED}: no bill of materials {SEED}.cdx.json"),
     "image": (swapped_images, f"{CHART}: it names the images"),
+    "bundle": (another_bundle, f"{BUNDLE}: it names the images"),
     "krew": (replaced("streamapp.krew.yaml", "sha256: ", "sha256: 0"), "streamapp.krew.yaml: it names other archives"),
 }
 

@@ -16,7 +16,7 @@ MAKEFILE = (REPOSITORY / "Makefile").read_text()
 
 def test_it_calls_targets_that_are_there() -> None:
     called = re.findall(r"^ +make ([a-z-]+)", WORKFLOW.read_text(), re.MULTILINE)
-    assert called == ["setup", "release", "verify-release"]
+    assert called == ["setup", "release", "verify-release", "docs"]
     assert [name for name in called if not re.search(rf"^{name}:", MAKEFILE, re.MULTILINE)] == []
 
 
@@ -24,7 +24,7 @@ def test_others_actions_are_named_by_a_commit_and_get_no_right_to_write() -> Non
     workflow = yaml.safe_load(WORKFLOW.read_text())
     assert workflow["permissions"] == {"contents": "read"}
     used = [step["uses"] for step in workflow["jobs"]["release"]["steps"] if "uses" in step]
-    assert len(used) == 2
+    assert len(used) == 3
     assert [action for action in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action)] == []
 
 

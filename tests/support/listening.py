@@ -41,7 +41,8 @@ async def listening(serve: Serve, port: int = 0, tls: SSLContext | None = None) 
         server.close()
         for handler, writer in handlers.items():
             handler.cancel()
-            writer.transport.abort()
+            with contextlib.suppress(AttributeError):  # Python 3.11.1 to 3.11.3, of one that has ended
+                writer.transport.abort()
         ends = await asyncio.gather(*handlers, return_exceptions=True)
         for writer in handlers.values():
             with contextlib.suppress(OSError):
@@ -52,11 +53,13 @@ async def listening(serve: Serve, port: int = 0, tls: SSLContext | None = None) 
 
 
 @asynccontextmanager
-async def serving(app: web.Application, address: str = "127.0.0.1", patience: float = 60) -> AsyncIterator[int]:
+async def serving(
+    app: web.Application, address: str = "127.0.0.1", patience: float = 60, tls: SSLContext | None = None
+) -> AsyncIterator[int]:
     """Serve an application of aiohttp, and give the port; requests have so many seconds to end when it stops."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=patience)
     await runner.setup()
-    await web.TCPSite(runner, address, 0).start()
+    await web.TCPSite(runner, address, 0, ssl_context=tls).start()
     try:
         yield runner.addresses[0][1]
     finally:

@@ -180,6 +180,7 @@ def _record(hold: HoldState, pods: int) -> HoldRecord | None:
         since=since,
         reason=Reason.ReadingsPending,
         progress=Progress(improved_at=since),
+        generation=1,
     )
     step = OpenStep(hold_id="h-1", from_replicas=pods + 1, to_replicas=pods, granted_at=since, reason=Reason.Covered)
     return HoldRecord(epoch=Epoch(lease=0, counter=1), hold=held, step=step if hold is HoldState.STEP else None)

@@ -69,6 +69,7 @@ FULL: Json = {
                     "ready": 1,
                     "followUpMillis": 1000,
                     "followUpFor": "learning",
+                    "warmInMillis": 6500,
                     "fellBack": "",
                 },
             },
@@ -146,6 +147,7 @@ ROUNDS = some(
         "ready": COUNTS,
         "followUpMillis": COUNTS,
         "followUpFor": st.sampled_from(["learning", "unknown", "expiry"]),
+        "warmInMillis": MILLIS,
     },
 )
 

@@ -67,6 +67,7 @@ EVERYTHING = ReadReport(
             moved=3,
             learning=2,
             follow_up_is_watch=False,
+            warm_at=ASKED_AT + timedelta(seconds=2.5),
         ),
         client_state="RUNNING",
         settings=ClientSettings(

@@ -1,18 +1,13 @@
 """Advice finds what is planted and nothing where nothing is; each piece has its figures, vetoes and patch."""
 
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import timedelta
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,112 +19,22 @@ from streamapp.analytics.report.advice.rules import advice
 from streamapp.analytics.report.advice.volumes import with_nodes
 from streamapp.analytics.report.rows import AppRows
 from streamapp.analytics.synthetic.fleet import DAY, SICK_SHARE, Fleet, SyntheticApp, make_apps, volume
-from streamapp.analytics.synthetic.story import Story
-from streamapp.analytics.tables.derived_schemas import GOLD, SILVER
+from tests.analytics.support.app_tables import START, STINTS, Rows, at, played, profile, rows_of, steps
 from tests.analytics.support.handmade import demo
 
-Rows = Sequence[Mapping[str, Any]]
-START = datetime(2026, 11, 1, tzinfo=UTC)
-SCHEMAS = {**SILVER, **GOLD}
 SEEDS = 200
 """Fleets over which `python -m tests.analytics.advice.test_rules` counts."""
-STINTS = 8
-"""Of each volume in each subtopology."""
-
-
-def rows_of(tables: Mapping[str, Rows], days: int) -> AppRows:
-    """The tables of one application; what a row leaves out is null."""
-    seen = [
-        {"dt": f"2026-11-{day + 1:02d}", "t_last": START + timedelta(days=day + 1) - timedelta(seconds=1)}
-        for day in range(days)
-    ]
-    given: dict[str, Rows] = {"s_seen": seen, **tables}
-    return AppRows(
-        {
-            table: pa.table(
-                {name: pa.array([row.get(name) for row in given.get(table, ())]) for name in (*schema.names, "dt")}
-            )
-            for table, schema in SCHEMAS.items()
-        }
-    )
 
 
 def advised(tables: Mapping[str, Rows], days: int = 28) -> list[Advice]:
     return advice(rows_of(tables, days))
 
 
-def profile(app: SyntheticApp, seed: int) -> Rows:
-    """The rates of each volume as the generator draws them, summed up as gold does."""
-    rng = np.random.default_rng([seed, app.index])
-    rows: list[dict[str, Any]] = []
-    for ordinal in range(5):
-        for sub in range(2):
-            drawn = app.speed(sub, ordinal) * rng.lognormal(0, 0.05, STINTS)
-            row = {"scope": "volume", "subtopology": str(sub), "task": None, "volume": volume(app, ordinal)}
-            rows.append({**row, "n_stints": STINTS, "rate_p50": quantiles(drawn, n=2)[0]})
-    return rows
-
-
-def steps(app: SyntheticApp) -> Rows:
-    return [
-        {
-            "t_event": START + timedelta(seconds=at),
-            "from_replicas": old,
-            "to_replicas": new,
-            "direction": "up" if new > old else "down",
-            "actor": "HPA",
-        }
-        for at, old, new in app.events
-    ]
-
-
-def at(seconds: float) -> datetime:
-    return START + timedelta(seconds=seconds)
-
-
-def lasting(lines: Sequence[tuple[float, dict[str, Any]]], end: float) -> list[dict[str, Any]]:
-    """Lines as states that last until the next one, with columns for fields."""
-    ordered = sorted(lines, key=lambda line: line[0])
-    return [
-        {"t_start": at(since), "t_end": at(until), **{snake(name): value for name, value in fields.items()}}
-        for (since, fields), (until, _) in pairwise([*ordered, (end, {})])
-    ]
-
-
-def snake(name: str) -> str:
-    return re.sub("([A-Z])", r"_\1", name).lower()
-
-
-def played(fleet: Fleet, app: SyntheticApp) -> dict[str, Rows]:
-    """What silver makes of the story of an application, but for its samples."""
-    story = Story(fleet, app, np.random.default_rng([fleet.seed, app.index, 1]))
-    story.tell()
-    end = fleet.days * DAY
-
-    def of(kind: str) -> list[tuple[float, dict[str, Any]]]:
-        return [(when, fields) for when, is_of, fields in story.lines if is_of == kind]
-
-    pods: list[dict[str, Any]] = []
-    for ordinal in {fields["ordinal"] for _, fields in of("pod")}:
-        pods += lasting([line for line in of("pod") if line[1]["ordinal"] == ordinal], end)
-    decisions = lasting(of("decision"), end)
-    for row in decisions:
-        row["furthest_lag"] = next((one["lag"] for one in row.get("blocking", ())), None)
-    config = [{"valid_from": START, **{snake(name): value for name, value in of("config")[0][1].items()}}]
-    return {
-        "s_decision_interval": decisions,
-        "s_pod_interval": pods,
-        "s_autoscaler_interval": lasting(of("autoscaler"), end),
-        "s_config": [{**row, "lag_limit": row["acceptable_recovery_lag"]} for row in config],
-        "s_assignment_interval": [{"threads": 1}],
-        "s_scale_episode": steps(app),
-        "g_restore_profile": profile(app, fleet.seed),
-    }
-
-
 def planted(app: SyntheticApp) -> set[str]:
     """What is to be advised. Of twelve tasks five pods run no more at once than four; six do, which flap."""
     wanted = {"HorizontalPodAutoscaler scaleUp window"} if app.flaps else {"replicas"}
+    wanted |= {"size of the volumes", "raises without throughput"} if app.skewed else set()
+    wanted |= {f"HorizontalPodAutoscaler {app.name} minimum"} if app.wants_fewer else set()
     return wanted | ({f"volume {volume(app, app.sick_ordinal)}"} if app.sick_ordinal is not None else set())
 
 
@@ -146,7 +51,7 @@ def found_in(seeds: range) -> Counter[str]:
 
 
 def test_planted_facts_are_found_and_nothing_else() -> None:
-    assert found_in(range(3)) == Counter(found=3 * 5, missed=0, false=0)
+    assert found_in(range(3)) == Counter(found=3 * 8, missed=0, false=0)
 
 
 def test_a_slow_volume_has_its_rate_and_what_its_siblings_do() -> None:
@@ -262,6 +167,95 @@ def test_an_autoscaler_at_its_maximum_gets_the_next_count_that_pays() -> None:
     assert piece.effect.high == 10
     all_have_one = [{**row, "max_replicas": 6} for row in bounds]
     assert [one.is_empty for one in advised({**tables, "s_autoscaler_interval": all_have_one})] == [True]
+
+
+def wanting(low_h: float, least: int = 4, name: str = "hpa") -> dict[str, Rows]:
+    """An autoscaler that is at its minimum for ten hours, and wants fewer for some of them."""
+    hpa = {"name": name, "aims_at": "StreamApp", "min_replicas": least, "max_replicas": 8, "is_active": True}
+    low, ten = low_h * 3600, 36_000.0
+    bounds = [
+        {**hpa, "desired_replicas": least, "limited_by": "TooFewReplicas", "t_start": at(0), "t_end": at(low)},
+        {**hpa, "desired_replicas": least, "limited_by": "", "t_start": at(low), "t_end": at(ten)},
+    ]
+    return {**spent({3: 10}), "s_autoscaler_interval": bounds}
+
+
+def test_an_autoscaler_that_wants_fewer_than_its_minimum_gets_a_lower_one() -> None:
+    (piece,) = advised(wanting(4, least=5))
+    # Six tasks on four pods are two at most, and so they are on three.
+    assert (piece.current, piece.proposed, piece.patch) == ("5 pods", "3 pods", {"spec": {"minReplicas": 3}})
+    assert piece.effect is not None
+    assert (piece.effect.low, piece.effect.mid, piece.effect.high) == (4, 6, 8)
+    assert any("up to 2 stateful tasks" in veto for veto in piece.vetoes)
+    assert not any("KEDA" in veto for veto in piece.vetoes)
+    (of_keda,) = advised(wanting(4, least=5, name="keda-hpa-orders"))
+    assert any("minReplicaCount" in veto for veto in of_keda.vetoes)
+    assert [one.is_empty for other in (wanting(2), wanting(10, least=1)) for one in advised(other)] == [True] * 2
+
+
+GIB = 2**30
+
+
+def filled(days: int, first: float, growth: float, size: float = 10, volume: str = "v0") -> list[dict[str, Any]]:
+    """A volume by day, in GiB."""
+    return [
+        {
+            "dt": f"2026-11-{day + 1:02d}",
+            "volume": volume,
+            "state_bytes": int((first + growth * day) * GIB),
+            "free_bytes": int((size - first - growth * day) * GIB),
+            "requested_bytes": int(size * GIB),
+        }
+        for day in range(days)
+    ]
+
+
+def test_a_volume_that_is_nearly_full_gets_room_for_half_as_much_again() -> None:
+    (piece,) = advised({"g_volume_daily": [*filled(3, 8.5, 0), *filled(3, 3, 0, volume="v1")]})
+    assert (piece.current, piece.proposed, piece.n) == ("10 GiB", "13 GiB", 3)
+    assert "1 of 2 volumes" in piece.evidence
+    assert "of v0 85 % is in use" in piece.evidence
+    assert any("its growth is not known" in veto for veto in piece.vetoes)
+    storage = {"resources": {"requests": {"storage": "13Gi"}}}
+    assert piece.patch == {"spec": {"state": {"volumeClaimTemplate": storage}}}
+    assert piece.effect is not None
+    assert piece.effect.mid == pytest.approx(13 - 8.5)
+    assert [one.is_empty for one in advised({"g_volume_daily": filled(28, 7.5, 0)})] == [True]
+
+
+def test_a_volume_that_grows_is_named_a_month_before_it_is_full() -> None:
+    (piece,) = advised({"g_volume_daily": filled(10, 4, 0.2)})
+    # 5.8 GiB on the tenth day, and 6 GiB more in thirty days.
+    assert piece.proposed == "18 GiB"
+    assert "grew by 205 MiB a day" in piece.evidence
+    assert not any("growth" in veto for veto in piece.vetoes)
+    slow, short = filled(10, 4, 0.1), filled(6, 4, 0.2)
+    assert [one.is_empty for rows in (slow, short) for one in advised({"g_volume_daily": rows})] == [True] * 2
+
+
+def raised(gains: Sequence[float], pods: int = 4, actor: str = "HPA") -> list[dict[str, Any]]:
+    row = {"actor": actor, "from_replicas": pods, "to_replicas": pods + 1, "pod_h": 2.0, "rate_before": 1000.0}
+    return [{**row, "rate_after": 1000.0 * (1 + gain)} for gain in gains]
+
+
+def test_raises_that_bring_no_throughput_are_named_from_the_first_number_of_pods_on() -> None:
+    useless, useful = [-0.02, 0.0, 0.01, 0.03, 0.3], [0.5] * 6
+    (piece,) = advised({"g_raise": [*raised(useless), *raised(useful, pods=3)]})
+    assert (piece.current, piece.n, piece.patch) == ("raises from 4 pods on", 5, {"spec": {"maxReplicas": 4}})
+    assert "4 of 5 raises from 4 pods on" in piece.evidence
+    assert piece.effect is not None
+    assert (piece.effect.low, piece.effect.mid, piece.effect.high) == (2, 8, 10)
+    few, by_hand = raised(useless[:4]), raised(useless, actor="USER")
+    unknown = [{**row, "rate_after": None} for row in raised(useless)]
+    for rows in (few, by_hand, unknown, raised(useful)):
+        assert [one.is_empty for one in advised({"g_raise": rows})] == [True]
+
+
+def test_the_present_window_of_the_autoscaler_is_named() -> None:
+    app = make_apps(Fleet(seed=1, days=2))[0]
+    hpa = {"name": "cpu", "is_active": True, "t_start": at(0), "t_end": at(9), "up_window_seconds": 15.0}
+    (piece,) = advised({"s_scale_episode": steps(app), "s_autoscaler_interval": [hpa]}, 2)
+    assert (piece.current, piece.name) == ("15 s", "cpu")
 
 
 def used(ordinal: int, *times: tuple[float, float]) -> list[dict[str, Any]]:

@@ -56,11 +56,13 @@ def _pods(rng: Random, times: list[float]) -> Iterator[Line]:
     for at in sorted(times):
         ordinal = rng.randrange(4)
         flags = {name: rng.random() < 0.7 for name in ("isScheduled", "isReady")} | {"isGone": rng.random() < 0.2}
-        identity = {
+        identity: dict[str, str | int] = {
             "processId": rng.choice((f"p{ordinal}", f"p{ordinal}", "", f"q{ordinal}")),
             "volume": rng.choice(("v", "w", "")),
             "node": rng.choice(("n1", "n2", "")),
         }
+        if at % 3 > 1:
+            identity |= {"stateBytes": int(at), "freeBytes": int(SPAN - at), "requestedBytes": int(at % 7)}
         identity |= {"revision": rng.choice(("", "1", "1", "2")), "containerId": rng.choice(("", "c", "c", "d"))}
         yield at, "pod", {"ordinal": ordinal, "podUid": f"u{rng.randrange(3)}", **flags, **identity}
 
@@ -98,6 +100,7 @@ def _steps(rng: Random, times: list[float]) -> Iterator[Line]:
                 "reason": reason,
                 "blocking": blocking,
                 "blockingCount": len(blocking) + rng.choice((0, 0, 2)) * bool(blocking),
+                **({"etaKind": ("NEVER", "KNOWN", "NOT_MEASURED")[int(look) % 3]} if look % 4 > 1 else {}),
             }
             yield look, "decision", {**why, **counts, **converged, **held}
             if is_last and wish < old:
@@ -127,13 +130,25 @@ def _copies(rng: Random, times: list[float]) -> Iterator[Line]:
             yield at, "sample", {**copy, **state, **known, "intervalSeconds": rng.choice((5.0, 10.0)), "epoch": 1}
 
 
+def _changelogs(began: float, ended: float) -> Iterator[Line]:
+    """Ends of changelogs, now often and now seldom; topics are made anew, and the number of tasks changes."""
+    at, slots = began, 0
+    while (at := at + (40, 40, 700, 2000, 9000)[int(at) % 5]) < ended:
+        slots = 0 if int(at) % 29 == 0 else slots + int(at) % 100_000
+        yield at, "changelogs", {"slots": slots, "tasks": 6 if int(at) % 7 else 5}
+
+
 def _watched(rng: Random, began: float, ended: float) -> Iterator[Line]:
     """A line every few minutes, but for some times in which no operator looks."""
     holes = [(at, at + rng.uniform(600, 9000)) for at in (rng.uniform(began, ended) for _ in range(rng.randint(0, 3)))]
     at = began
     while (at := at + rng.uniform(200, 599)) < ended:
         if not any(low < at < high for low, high in holes):
-            yield at, "autoscaler", {"name": "w", "aimsAt": "StreamApp"}
+            limits = {
+                "limitedBy": ("", "TooFewReplicas", "TooManyReplicas")[int(at) % 3],
+                "cannotAct": "x" * (int(at) % 2),
+            }
+            yield at, "autoscaler", {"name": "w", "aimsAt": "StreamApp", **(limits if at % 5 > 1 else {})}
 
 
 def _time(at: float) -> str:
@@ -155,6 +170,7 @@ def _life(rng: Random, began: float, ended: float) -> list[Line]:
         *_gaps(rng, times(5)),
         *_steps(rng, wishes),
         *_copies(rng, times(6, 1)),
+        *_changelogs(began, ended),
     ]
     found = [line for line in found if line[0] < SPAN - 2]
     found += _watched(rng, began, ended)

@@ -108,7 +108,7 @@ def demo_silver(first: str, second: str) -> Rows:
 
 
 DOWNTIME: dict[str, Any] = {"tasks": 4, "task_s": 1920.0, "n": 2, "at_least_s": 1.5, "at_most_s": 2.25, "open": 0}
-DOWNTIME |= {"by_cause": {"scale": 2.0, "crash": 0.25}, "worst_s": 1.25, "worst_task": "0_1"}
+DOWNTIME |= {"availability": 99.9, "by_cause": {"scale": 2.0, "crash": 0.25}, "worst_s": 1.25, "worst_task": "0_1"}
 
 
 def demo_gold(first: str) -> Rows:

@@ -93,11 +93,12 @@ def identity() -> Lines:
 
 def held() -> Lines:
     app, hold = "held", {"verdict": "Hold", "reason": "LearnersCatchingUp", "holdId": "h", "granted": 3}
+    hold |= {"etaKind": "NEVER"}
     a, b = {"task": "0_0", "ordinal": 1}, {"task": "0_1", "ordinal": 0}
     return [
         decided(0, app, 2, **{**hold, "blocking": [a, b], "blockingCount": 2}),
         decided(10, app, 2, **{**hold, "blocking": [a], "blockingCount": 1}),
-        decided(400, app, 2, **{**hold, "reason": "ReadingsPending"}),
+        decided(400, app, 2, **{**hold, "reason": "ReadingsPending", "etaKind": "KNOWN"}),
         decided(410, app, 2),
         decided(3600, app, 2),
     ]
@@ -216,7 +217,7 @@ def lost_a_line() -> Lines:
 def same_settings() -> Lines:
     """A new leader tells the settings before it knows the tasks, and then with them."""
     app, (_, _, kind, told) = "same", config("same")
-    known = {**told, "tasks": 6, "learnerSource": "OnDemand", "threads": 3}
+    known = {**told, "tasks": 6, "learnerSource": "OnDemand", "threads": 3, "availability": 99.5}
     unknown = {**told, "statefulTasks": [], "threads": 2}
     return [(0, app, kind, known), (60, app, kind, unknown), (70, app, kind, {**known, "threads": 2})]
 
@@ -279,10 +280,27 @@ def lost_with_its_leader() -> Lines:
     ]
 
 
+def limited() -> Lines:
+    """An autoscaler that wants fewer than its minimum for ten minutes, and cannot act then; its pod's volume fills."""
+    app, bounds = "limited", {"name": "cpu", "aimsAt": "StreamApp", "minReplicas": 3}
+    volume = {"ordinal": 0, "podUid": "u", "volume": "v", "requestedBytes": 1000, "containerId": "a"}
+    crashed = {"containerId": "b", "endedAt": {"$time": 290.0}, "endReason": "OOMKilled", "exitCode": 137}
+    return [
+        (0, app, "autoscaler", {**bounds, "limitedBy": "TooFewReplicas", "cannotAct": ""}),
+        (600, app, "autoscaler", {**bounds, "limitedBy": "", "cannotAct": "FailedGetResourceMetric"}),
+        (900, app, "autoscaler", {**bounds, "limitedBy": "TooManyReplicas", "cannotAct": ""}),
+        (0, app, "pod", {**volume, "stateBytes": 400, "freeBytes": 550}),
+        (300, app, "pod", {**volume, **crashed, "stateBytes": 700, "freeBytes": 250}),
+        (900, app, "pod", {**volume, **crashed, "stateBytes": 600, "freeBytes": 350}),
+        (1200, app, "pod", {**volume, "isGone": True, "stateBytes": 900, "freeBytes": 50}),
+        decided(3600, app, 3),
+    ]
+
+
 HISTORIES = (
     *(spread, read_before_told, superseded, learning, identity, held, handed_over, told_at_joins, optimum, crashed),
     *(still_down, held_by_a_person, one_blocks_alone, lost_a_line, same_settings, nobody_looked),
-    *(clocks_differ, lost_with_its_leader),
+    *(clocks_differ, lost_with_its_leader, limited),
 )
 
 

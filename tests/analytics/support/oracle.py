@@ -84,7 +84,7 @@ WITH lined AS (
         CASE WHEN was = new_replicas AND lag(recorder) OVER w <> recorder THEN was
         WHEN old_replicas IS NULL THEN was ELSE old_replicas END AS old
     FROM b_scale WINDOW w AS (PARTITION BY k ORDER BY t, recorder, seq)),
-changes AS (SELECT k, t, seq, old, new_replicas AS new FROM lined WHERE old <> new_replicas)
+changes AS (SELECT k, t, seq, actor, old, new_replicas AS new FROM lined WHERE old <> new_replicas)
 SELECT *, CASE WHEN new > old THEN 'up' ELSE 'down' END AS direction, lead(t) OVER w AS t_next, lead(new) OVER w
     AS n_next,
     least(lead(t) OVER w, t + {DAY}, (SELECT max(t_last) FROM app_day a WHERE a.k = c.k AND a.d - c.t // {DAY} IN (0,
@@ -180,9 +180,10 @@ WITH told AS (
     WHERE role = 'ACTIVE' AND state IS NOT NULL),
 runs AS (
     SELECT *, coalesce(lag(stands) OVER w, false) AS stood FROM told
-    WINDOW w AS (PARTITION BY k, task, d ORDER BY t, seq)),
+    WINDOW w AS (PARTITION BY k, task, d ORDER BY t, seq, ordinal)),
 numbered AS (
-    SELECT *, count(*) FILTER (stands AND NOT stood) OVER (PARTITION BY k, task, d ORDER BY t, seq) AS run FROM runs)
+    SELECT *, count(*) FILTER (stands AND NOT stood) OVER (PARTITION BY k, task, d ORDER BY t, seq, ordinal) AS run
+    FROM runs)
 SELECT k, task, min(t) AS stop, max(t) AS back, max(t) FILTER (NOT stands) AS again, max(interval_seconds) AS err
 FROM numbered WHERE stands OR stood GROUP BY k, task, d, run;
 CREATE TABLE alive AS
@@ -231,6 +232,11 @@ DECISIONS = """
 CREATE TABLE decided AS
 SELECT d.*, least(lead(d.t) OVER (PARTITION BY d.k ORDER BY d.t, recorder, seq), e.t_end) AS stop
 FROM b_decision d ASOF JOIN watch e ON d.k = e.k AND d.t >= e.t;
+CREATE TABLE scaler AS
+SELECT a.*, least(lead(a.t) OVER (PARTITION BY a.k, name, aims_at ORDER BY a.t, recorder, seq), e.t_end) AS stop
+FROM b_autoscaler a ASOF JOIN watch e ON a.k = e.k AND a.t >= e.t;
+CREATE VIEW mounted AS SELECT *, until AS stop FROM alive WHERE volume <> '' AND state_bytes >= 0
+    AND is_gone IS DISTINCT FROM true;
 """
 
 GOLD = {
@@ -239,7 +245,8 @@ GOLD = {
             coalesce(sum(t - before) FILTER (before // {DAY} = d AND t - before <= 600e6), 0) / 1e6 AS watched
             FROM pause GROUP BY ALL),
         sized AS (
-            SELECT *, (SELECT max_by(c.tasks, c.t) FROM b_config c WHERE c.k = y.k AND c.t <= y.t1) AS tasks
+            SELECT *, (SELECT max_by(c.tasks, c.t) FROM b_config c WHERE c.k = y.k AND c.t <= y.t1) AS tasks,
+                (SELECT max_by(c.availability, c.t) FROM b_config c WHERE c.k = y.k AND c.t <= y.t1) AS availability
             FROM daily y),
         pieces AS (SELECT *, unnest(generate_series(stop // {DAY}, back // {DAY})) AS d FROM outage),
         parts AS (SELECT *, if(back = stop, 1, (least(back, (d + 1) * {DAY}) - greatest(stop, d * {DAY}))
@@ -251,12 +258,13 @@ GOLD = {
         worst AS (
             SELECT k, d, max(task) AS task FROM parts p WHERE share > 0 AND most = (
                 SELECT max(most) FROM parts q WHERE q.k = p.k AND q.d = p.d AND q.share > 0) GROUP BY ALL)
-        SELECT k, d, tasks, tasks * watched AS task_s, coalesce(sum(c.n), 0) AS n,
+        SELECT k, d, tasks, availability, tasks * watched AS task_s, coalesce(sum(c.n), 0) AS n,
             coalesce(sum(c.least), 0) AS at_least_s,
             coalesce(sum(c.most), 0) AS at_most_s,
             map_from_entries(coalesce(list((cause, c.most)) FILTER (cause IS NOT NULL), [])) AS by_cause,
             max(c.worst) AS worst_s, any_value(w.task) AS worst_task, coalesce(sum(open), 0) AS open
-        FROM sized LEFT JOIN causes c USING (k, d) LEFT JOIN worst w USING (k, d) GROUP BY k, d, watched, t1, tasks""",
+        FROM sized LEFT JOIN causes c USING (k, d) LEFT JOIN worst w USING (k, d) GROUP BY k, d, watched, t1, tasks,
+            availability""",
     "g_restore_profile": """
         WITH rated AS (
             SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub
@@ -296,7 +304,7 @@ GOLD = {
     "g_hold_blame": f"""
         WITH pieces AS (
             SELECT *, b - a AS span, verdict = 'Hold' AND coalesce(hold_id, '') = '' AS plain
-            FROM {_split("decided", "k, verdict, desired, hold_id, reason, blocking, blocking_count")}),
+            FROM {_split("decided", "k, verdict, desired, hold_id, reason, blocking, blocking_count, eta_kind")}),
         marked AS (
             SELECT *, coalesce(lag(plain) OVER w AND lag(desired) OVER w = desired, false) AS same FROM pieces
             WINDOW w AS (PARTITION BY k, d ORDER BY a)),
@@ -309,15 +317,18 @@ GOLD = {
         named AS (SELECT k, hold, d, max(a) AS last FROM held WHERE len(blocking) > 0 GROUP BY ALL),
         blame AS (
             SELECT k, d, hold, reason, blocking[i].task AS task, blocking[i].ordinal AS ordinal,
-                least(span, 300e6) / m / 1e6 AS s, if(m = 1, s, 0) AS sole, i = 1 AND a = last AS critical
+                least(span, 300e6) / m / 1e6 AS s, if(m = 1, s, 0) AS sole, i = 1 AND a = last AS critical,
+                s * (eta_kind = 'NEVER')::INT AS stuck
             FROM (SELECT *, unnest(range(1, len(blocking) + 1)) AS i FROM held LEFT JOIN named USING (k, hold, d))
             UNION ALL
             SELECT k, d, hold, reason, NULL, NULL, least(span, 300e6) / 1e6
-                * if(m = 0, 1, (m - coalesce(len(blocking), 0)) / m), 0, false
+                * if(m = 0, 1, (m - coalesce(len(blocking), 0)) / m) AS s, 0, false, s * (eta_kind = 'NEVER')::INT
             FROM held WHERE m = 0 OR m > coalesce(len(blocking), 0)
             UNION ALL
-            SELECT k, d, hold, 'Unrecorded', NULL, NULL, (span - 300e6) / 1e6, 0, false FROM held WHERE span > 300e6)
+            SELECT k, d, hold, 'Unrecorded', NULL, NULL, (span - 300e6) / 1e6, 0, false,
+                0 * (eta_kind = 'NEVER')::INT FROM held WHERE span > 300e6)
         SELECT k, d, reason, task, ordinal, sum(s) AS blame_s, sum(sole) AS sole_s,
+            sum(stuck) AS stuck_s,
             count(DISTINCT hold) FILTER (critical) AS critical_n, count(DISTINCT hold) AS holds
         FROM blame GROUP BY ALL""",
     "g_skew_daily": f"""
@@ -358,11 +369,40 @@ GOLD = {
         hours AS (
             SELECT k, d, sum(actual * (b - a)) / 3600e6 AS replica_h,
                 sum(greatest(granted - desired, 0) * (b - a)) / 3600e6 AS held_replica_h
-            FROM {_split("decided", "k, actual, granted, desired")} GROUP BY ALL)
+            FROM {_split("decided", "k, actual, granted, desired")} GROUP BY ALL),
+        limits AS (
+            SELECT k, d, sum((b - a) * (cannot_act <> '')::INT) / 1e6 AS cannot_act_s,
+                sum((b - a) * (limited_by = 'TooFewReplicas')::INT) / 1e6 AS below_min_s,
+                sum((b - a) * (limited_by = 'TooManyReplicas')::INT) / 1e6 AS above_max_s
+            FROM {_split("scaler", "k, aims_at, cannot_act, limited_by")} WHERE aims_at = 'StreamApp' GROUP BY ALL)
         SELECT k, d, coalesce(events, 0) AS events, coalesce(reversals, 0) AS reversals,
             coalesce(flap_pairs, 0) AS flap_pairs, coalesce(wasted_events, 0) AS wasted_events,
-            coalesce(wasted_slots, 0) AS wasted_slots, replica_h, held_replica_h
-        FROM app_day LEFT JOIN counts USING (k, d) LEFT JOIN hours USING (k, d)""",
+            coalesce(wasted_slots, 0) AS wasted_slots, replica_h, held_replica_h,
+            cannot_act_s, below_min_s, above_max_s
+        FROM app_day LEFT JOIN counts USING (k, d) LEFT JOIN hours USING (k, d) LEFT JOIN limits USING (k, d)""",
+    "g_raise": f"""
+        WITH ups AS (
+            SELECT *, t_conv AS z, (SELECT max(t_last) FROM app_day a WHERE a.k = e.k AND a.d - e.t // {DAY} IN (0, 1))
+                AS last FROM ended e WHERE direction = 'up' AND t_conv IS NOT NULL),
+        near AS (
+            SELECT u.*, s.t AS st, {{'t': s.t, 'n': s.slots, 'm': s.tasks}} AS p FROM ups u LEFT JOIN b_changelogs s
+                ON s.k = u.k AND s.t // {DAY} BETWEEN u.t // {DAY} - 1 AND u.z // {DAY} + 1),
+        told AS (
+            SELECT k, t, seq, actor, old, new, z, t_next, last,
+                coalesce(max(p) FILTER (st <= t - 600e6), max(p) FILTER (st <= t)) AS b0,
+                min(p) FILTER (st BETWEEN t AND z) AS b1, max(p) FILTER (st BETWEEN t AND z) AS a0,
+                min(p) FILTER (st >= z + 600e6) AS a1, min(st) FILTER (st >= t_next) AS turn
+            FROM near GROUP BY ALL)
+        SELECT k, t // {DAY} AS d, make_timestamptz(t) AS t_event, actor, old AS from_replicas,
+            new AS to_replicas, (new - old) * greatest(least(t_next, last) - z, 0) / 3600e6 AS pod_h,
+            if(b0.m = b1.m AND b1.n >= b0.n AND b1.t > b0.t, 1e6 * (b1.n - b0.n) / (b1.t - b0.t), NULL) AS rate_before,
+            if(a0.m = a1.m AND a1.n >= a0.n AND a1.t > a0.t AND coalesce(a1.t <= turn, true),
+                1e6 * (a1.n - a0.n) / (a1.t - a0.t), NULL) AS rate_after
+        FROM told""",
+    "g_volume_daily": f"""
+        SELECT k, d, volume, max(ordinal) AS ordinal, max(state_bytes) AS state_bytes, min(free_bytes) AS free_bytes,
+            max(requested_bytes) AS requested_bytes
+        FROM {_split("mounted", "k, volume, ordinal, state_bytes, free_bytes, requested_bytes")} GROUP BY ALL""",
     "g_churn_daily": f"""
         WITH told AS (
             SELECT *, lag(process_id) OVER (PARTITION BY k, ordinal, volume ORDER BY t, seq) AS old FROM alive

@@ -7,7 +7,7 @@ import pytest
 
 from streamapp.api.names import TEMPLATE_HASH
 from streamapp.api.objects import manifests
-from streamapp.kube.objects import from_json
+from streamapp.kube.objects import from_json, trimmed
 from tests.api.objects.test_manifests import HERE, SEEDER
 from tests.streamapps import ABSENT, UID, a_streamapp
 
@@ -116,6 +116,59 @@ def test_what_the_user_has_stays_in_its_place() -> None:
     ]
 
 
+TLS: Json = {"spec.agent.tls": {"secretRef": {"name": "agents"}}}
+CERTIFICATE: Json = {
+    "name": "streamapp-agent-tls",
+    "secret": {
+        "secretName": "agents",
+        "optional": True,
+        "items": [{"key": "tls.crt", "path": "tls.crt"}, {"key": "tls.key", "path": "tls.key"}],
+    },
+}
+
+
+def test_with_tls_the_certificate_is_mounted_and_readiness_asks_over_https() -> None:
+    plain, secured = pod(), pod(TLS)
+    app, sidecar = plain["containers"]
+    mount = {"name": "streamapp-agent-tls", "mountPath": "/streamapp/agent-tls", "readOnly": True}
+    first, *others = app["volumeMounts"]
+    readiness = {**READINESS, "httpGet": {**READINESS["httpGet"], "scheme": "HTTPS"}}
+    folder = {"name": "STREAMAPP_AGENT_TLS_FOLDER", "value": "/streamapp/agent-tls"}
+    container = {
+        **app,
+        "env": [*app["env"], folder],
+        "readinessProbe": readiness,
+        "volumeMounts": [first, mount, *others],
+    }
+    assert secured == {**plain, "volumes": [*plain["volumes"], CERTIFICATE], "containers": [container, sidecar]}
+
+
+def test_another_secret_restarts_pods_and_its_content_does_not() -> None:
+    other = {"spec.agent.tls": {"secretRef": {"name": "others"}}}
+    assert len({hash_of(whole()), hash_of(whole(TLS)), hash_of(whole(other))}) == 3
+
+
+@pytest.mark.parametrize(("changes", "secret"), [({}, None), (TLS, "agents")])
+def test_a_pod_shows_with_which_secret_its_agent_was_made_also_from_the_cache(
+    changes: Json, secret: str | None
+) -> None:
+    live = {"metadata": {"name": "counter-0", "uid": "pod-0"}, "spec": pod(changes)}
+    for one in (live, trimmed.pod(live)):
+        (found,) = from_json.pods([one], "counter", None, "")
+        assert found.agent_tls_secret == secret
+
+
+def test_a_pod_shows_at_which_port_its_agent_serves_also_from_the_cache() -> None:
+    live = {"metadata": {"name": "counter-0", "uid": "pod-0"}, "spec": pod({"spec.agent.port": 9000})}
+    assert [from_json.pods([one], "counter", None, "")[0].agent_port for one in (live, trimmed.pod(live))] == [9000] * 2
+
+
+def test_a_volume_of_that_name_without_a_secret_never_means_plain_http() -> None:
+    spec = {**pod(), "volumes": [{"name": "streamapp-agent-tls", "emptyDir": {}}]}
+    (found,) = from_json.pods([{"metadata": {"name": "counter-0", "uid": "pod-0"}, "spec": spec}], "counter", None, "")
+    assert found.agent_tls_secret == ""
+
+
 PROBES: Json = {
     f"spec.template.spec.containers.0.{name}": {"tcpSocket": {"port": port}}
     for name, port in (("startupProbe", 1), ("livenessProbe", 2), ("readinessProbe", 3))
@@ -215,6 +268,11 @@ def test_an_operator_that_lost_its_key_leaves_the_agents_as_they_are() -> None:
     # What the user changes meanwhile still reaches the pods, and switching off does too.
     assert not manifests.template_is_written(a_streamapp({**ON, "spec.agent.port": 9000}), lost, live)
     assert not manifests.template_is_written(a_streamapp(), lost, live)
+
+
+def test_an_operator_that_lost_its_key_keeps_the_agent_although_another_container_is_the_applications() -> None:
+    lost = replace(WITH_KEY, accepted=lambda _: "")
+    assert whole({"spec.container": "sidecar"}, here=lost, live=whole()) == whole({"spec.container": "sidecar"})
 
 
 def test_a_template_without_the_agent_is_one_without_its_hashes() -> None:

@@ -4,6 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from streamapp.api.names import CONTAINER
 from streamapp.api.objects import manifests
 from streamapp.api.objects.manifests import Installation
 from streamapp.core.facts.ids import Ordinal
@@ -144,10 +145,36 @@ def test_without_state_nothing_is_mounted_seeded_or_claimed() -> None:
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": {"streamapp.dev/app": "wordcount"}},
         "template": {
-            "metadata": {"labels": {"team": "words", "streamapp.dev/app": "wordcount"}},
+            "metadata": {
+                "labels": {"team": "words", "streamapp.dev/app": "wordcount"},
+                "annotations": {"streamapp.dev/container": app["name"]},
+            },
             "spec": {**user, "containers": [{**app, **LAST_WORDS}, sidecar]},
         },
     }
+
+
+@pytest.mark.guarantee(7)
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, None),
+        ({"sidecar": {"volumeMounts": [{"name": "state", "mountPath": "/of/the/app"}]}}, {CONTAINER: "app"}),
+        ({"state": ABSENT}, {CONTAINER: "app"}),
+        ({"state": ABSENT, "annotations": {"a": "b", CONTAINER: "sidecar"}}, {"a": "b", CONTAINER: "app"}),
+        ({"state": ABSENT, "alone": True}, None),
+    ],
+    ids=["one mounts the claim", "both mount it", "no state", "the user's annotations stay", "a single container"],
+)
+def test_a_pod_says_which_container_is_the_applications_where_nothing_else_does(
+    changes: dict[str, Any], expected: dict[str, str] | None
+) -> None:
+    app, sidecar = {"name": "app", "image": "a"}, {"name": "sidecar", "image": "b", **changes.get("sidecar", {})}
+    containers = [app] if "alone" in changes else [app, sidecar]
+    spec = {"spec.template.spec": {"containers": containers}, "spec.container": "app"}
+    spec |= {"spec.state": ABSENT} if "state" in changes else {}
+    spec |= {"spec.template.metadata": {"annotations": changes["annotations"]}} if "annotations" in changes else {}
+    assert made(spec)["template"]["metadata"].get("annotations") == expected
 
 
 @pytest.mark.parametrize("policy", ["File", "FallbackToLogsOnError"])
@@ -278,17 +305,64 @@ def test_the_hash_tells_whether_the_template_is_written(changes: Json, is_writte
     assert manifests.template_is_written(a_streamapp(changes), HERE, WRITTEN) is is_written
 
 
+STORAGE = "spec.state.volumeClaimTemplate.resources.requests.storage"
+CLASS = "spec.state.volumeClaimTemplate.storageClassName"
+
+
+@pytest.mark.parametrize("changes", [{STORAGE: "40Gi"}, {CLASS: "slow"}, {CLASS: ABSENT}], ids=str)
+def test_claim_templates_that_are_there_never_change(changes: Json) -> None:
+    # the API server would refuse the write, and no pod restarts for what stands in no pod template
+    app = a_streamapp(changes)
+    again = manifests.statefulset(app, HERE, WRITTEN)
+    assert again["spec"]["volumeClaimTemplates"] == WRITTEN["spec"]["volumeClaimTemplates"] == [VOLUME_CLAIM]
+    assert manifests.template_is_written(app, HERE, WRITTEN)
+    anew = manifests.statefulset(app, HERE)
+    assert anew["spec"]["volumeClaimTemplates"] != [VOLUME_CLAIM]
+    assert manifests.template_is_written(app, HERE, anew)
+    assert manifests.template_is_written(app, HERE, WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({STORAGE: "40Gi"}, ""),
+        ({CLASS: "slow"}, "fast, not slow"),
+        ({CLASS: ABSENT}, "fast, not the default"),
+    ],
+    ids=str,
+)
+def test_another_storage_class_than_the_statefulsets_is_told(changes: Json, said: str) -> None:
+    found = manifests.other_storage_class(a_streamapp(changes), WRITTEN)
+    assert found.startswith(said)
+    assert bool(found) is bool(said)
+
+
+def test_the_same_size_in_other_words_is_no_other_template() -> None:
+    stored = deepcopy(WRITTEN)
+    stored["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"] = "20480Mi"
+    assert manifests.template_is_written(a_streamapp(), HERE, stored)
+
+
 def test_the_template_is_made_again_only_for_another_spec_or_other_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens, made = ["a"], Mock(wraps=manifests.statefulset)
     monkeypatch.setattr(manifests, "statefulset", made)
     here = Installation(name="blue", seed_image="seed:1", accepted=lambda _: tokens[-1])
     agent = {"spec.agent.enabled": True}
     first = manifests.statefulset(a_streamapp(agent), here)
-    written = [manifests.template_is_written(a_streamapp(agent), here, first) for _ in range(3)]
+    app = a_streamapp(agent)
+    written = [manifests.template_is_written(app, here, first) for _ in range(3)]
     written.append(manifests.template_is_written(a_streamapp({**agent, "spec.state.mountPath": "/data"}), here, first))
     tokens.append("b")
-    written.append(manifests.template_is_written(a_streamapp(agent), here, first))
+    written.append(manifests.template_is_written(app, here, first))
     assert (written, made.call_count) == ([True, True, True, False, False], 4)
+
+
+def test_a_mistake_that_compares_equal_to_what_was_meant_is_another_template() -> None:
+    here = Installation(name="blue", seed_image="seed:1")
+    wrong, meant = (a_streamapp({"spec.template.spec.hostNetwork": one}) for one in (1, True))
+    first = manifests.statefulset(wrong, here)
+    assert [manifests.template_is_written(one, here, first) for one in (wrong, meant)] == [True, False]
 
 
 def test_an_installation_forgets_the_hash_of_the_oldest_streamapp(monkeypatch: pytest.MonkeyPatch) -> None:

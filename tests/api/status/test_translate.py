@@ -31,6 +31,7 @@ def test_a_sound_streamapp_is_what_its_user_wrote() -> None:
         desired=DesiredReplicas(replicas=3, history=(SEEN,)),
         conflicting=(RIVAL,),
         max_idle_time=timedelta(hours=20),
+        volume_size=20 * 2**30,
     )
 
 

@@ -25,7 +25,7 @@ from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT, a_streamapp, stored
 from tests.support import example, state_table
 from tests.support.state_table import GroupCondition, HoldState, LearnerState, WishState
-from tests.support.streams import streams_group
+from tests.support.streams import streams_group, streams_reading
 
 Json = dict[str, Any]
 
@@ -117,8 +117,10 @@ def test_a_condition_that_asks_for_something_says_what() -> None:
     learners = next(one for one in status["conditions"] if one["type"] == "LearnersAvailable")
     assert (learners["status"], learners["message"]) == (
         "False",
-        "A stateful task has no copy on a remaining pod, and the application makes none. Set `num.standby.replicas` to "
-        "at least 1, or override coverage for this hold with the annotation `streamapp.dev/override`.",
+        "A stateful task has no copy on a remaining pod, and the application makes none. With the streams protocol and "
+        "OnDemand, wait: the operator raises the standbys of the group. Else set `num.standby.replicas` (with the "
+        "streams protocol: `streams.num.standby.replicas` of the group) to at least 1, or override coverage for this "
+        "hold with the annotation `streamapp.dev/override`.",
     )
 
 
@@ -324,6 +326,14 @@ def test_copies_come_on_demand_only_where_every_agent_says_so() -> None:
     assert heard(*map(a_word, range(3)))["learnerSource"] == "OnDemand"
     assert heard(a_word(0), a_word(1), a_word(2, is_ours=False))["learnerSource"] == "Standbys"
     assert heard(a_word(0), a_word(1))["learnerSource"] == "Standbys"
+
+
+def test_with_the_streams_protocol_no_agent_is_inactive() -> None:
+    seen = AgentsSeen({number: (a_word(number, is_ours=False),) for number in map(Ordinal, range(3))})
+    readings = tuple(streams_reading(example.members(3), ago) for ago in (1, 11))
+    on = a_streamapp({"spec.agent.enabled": True})
+    status = answer(a_snapshot(desired=3, record=None, agents=seen, readings=readings), found=on)
+    assert ([member["agent"] for member in status["members"]], status["groupProtocol"]) == (["Active"] * 3, "streams")
 
 
 def test_what_agents_said_of_copies_is_over_when_they_fall_silent() -> None:

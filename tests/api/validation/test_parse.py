@@ -6,7 +6,7 @@ import pytest
 from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.api.v1alpha1.status import StreamAppStatus
 from streamapp.api.validation.faults import Fault
-from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
+from streamapp.api.validation.parse import InvalidStreamApp, Parsed, StreamApp, parse
 from tests.mistakes import Wrong
 from tests.streamapps import ABSENT, ALLOWED_CHANGES, WRONG, a_streamapp, stored
 
@@ -27,6 +27,47 @@ def test_whatever_is_wrong_is_told_in_a_sentence(wrong: Wrong) -> None:
 @pytest.mark.parametrize("changes", ALLOWED_CHANGES.values(), ids=ALLOWED_CHANGES)
 def test_what_is_sound_is_read(changes: dict[str, Any]) -> None:
     assert isinstance(parse(stored(changes)), StreamApp)
+
+
+def test_only_what_changed_since_the_version_before_is_read_again() -> None:
+    first = stored({})
+    before = Parsed(first, parse(first))
+    assert isinstance(before.streamapp, StreamApp)
+    other_spec = parse(stored({"spec.replicas": 7}), before)
+    other_status = parse({**first, "status": {"replicas": 9}}, before)
+    same = parse(stored({}), before)
+    assert isinstance(other_spec, StreamApp)
+    assert isinstance(other_status, StreamApp)
+    assert isinstance(same, StreamApp)
+    assert (other_spec.spec.replicas, other_spec.status is before.streamapp.status) == (7, True)
+    assert (other_status.status.replicas, other_status.spec is before.streamapp.spec) == (9, True)
+    assert (same, same.spec is before.streamapp.spec) == (before.streamapp, True)
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_what_becomes_wrong_is_told_and_what_becomes_right_is_read(wrong: Wrong) -> None:
+    sound, broken = stored({}), stored(wrong.changes, name=wrong.name)
+    assert parse(broken, Parsed(sound, parse(sound))) == parse(broken)
+    assert parse(sound, Parsed(broken, parse(broken))) == parse(sound)
+
+
+def test_a_mistake_that_compares_equal_to_what_was_meant_is_read_again() -> None:
+    """`1` and `true` are equal in Python; the API server takes only one of them."""
+    wrong = stored({"spec.template.spec.hostNetwork": 1})
+    meant = parse(
+        stored({"spec.template.spec.hostNetwork": True, "metadata.generation": 5}), Parsed(wrong, parse(wrong))
+    )
+    assert isinstance(meant, StreamApp)
+    assert meant.spec.template["spec"]["hostNetwork"] is True
+
+
+def test_a_mistake_of_a_streamapp_that_was_made_anew_is_no_spec_of_the_one_before() -> None:
+    """It has the name and the generation of the one before, and a field that compares equal."""
+    meant = stored({"spec.template.spec.hostNetwork": True})
+    wrong = stored({"spec.template.spec.hostNetwork": 1, "metadata.uid": "another"})
+    found = parse(wrong, Parsed(meant, parse(meant)))
+    assert isinstance(found, StreamApp)
+    assert found.spec.template["spec"]["hostNetwork"] is not True
 
 
 def test_every_fault_is_told_at_once() -> None:
@@ -54,6 +95,21 @@ def test_a_spec_that_is_none_is_told_too(spec: object, fault: Fault) -> None:
     found = parse(stored({"spec": spec}))
     assert isinstance(found, InvalidStreamApp)
     assert found.faults == (fault,)
+
+
+@pytest.mark.parametrize(("levels", "is_valid"), [(98, True), (99, False), (5000, False)])
+def test_a_template_that_is_nested_too_deep_is_told(levels: int, is_valid: bool) -> None:
+    innermost: list[Any] = []
+    nested = innermost
+    for _ in range(levels - 1):
+        innermost.append([])
+        innermost = innermost[0]
+    whole = stored()
+    whole["spec"]["template"]["spec"]["ofTomorrow"] = nested
+    found = parse(whole)
+    assert isinstance(found, StreamApp) is is_valid
+    if isinstance(found, InvalidStreamApp):
+        assert found.faults == (Fault("spec.template", "must not be nested deeper than 100 levels"),)
 
 
 def test_a_field_of_a_newer_schema_is_left_out_of_account() -> None:

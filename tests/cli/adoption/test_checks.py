@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from streamapp.cli.adoption.checks import findings
-from streamapp.cli.adoption.facts import Facts, Unread, selects
+from streamapp.cli.adoption.facts import Facts, selects
 from streamapp.cli.adoption.findings import Check, Finding
 from streamapp.cli.adoption.hints import APPLICATION_ID, STATE_DIR, brokers, hint
 from streamapp.cli.adoption.manifest import Choices, draft_of
+from streamapp.cli.errors import Unread
 from streamapp.core.doctor.diagnoses import Severity
 from tests.cli.adopting import LABELS, NAME, a_pod, a_statefulset
 from tests.cli.cluster import NAMESPACE

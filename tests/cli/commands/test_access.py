@@ -1,6 +1,8 @@
 """Who asks: another user than that of the kubeconfig, and credentials from an exec plugin, as with kubectl."""
 
+import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +10,12 @@ import pytest
 import yaml
 
 from streamapp.cli.__main__ import main
+from streamapp.cli.cluster import streamapps
+from streamapp.cli.cluster.target import Target
 from streamapp.kube.client import exec_credential
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
-from tests.cli.showing import a_resource
+from tests.cli.showing import a_resource, one_line
 from tests.statuses import held_status
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -54,6 +58,60 @@ HEADERS = {
     "Impersonate-Uid": ["7"],
     "Impersonate-Extra-example.org%2Fwhy": ["x", "y"],
 }
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Cluster]:
+    """Another cluster, with a StreamApp of the same name."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    with Cluster(folder).running() as other:
+        other.put(held())
+        yield other
+
+
+def switched(cluster: Cluster, to: Cluster, context: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have another terminal switch the kubeconfig while the question waits, and then answer yes."""
+
+    def switch(*_: object, **__: object) -> bool:
+        content = yaml.safe_load(cluster.kubeconfig.read_text())
+        there = {"name": "prod", "cluster": {"server": to.url}}
+        entry = {"name": context, "context": {"cluster": "prod", "user": "me", "namespace": "prod"}}
+        contexts = [one for one in content["contexts"] if one["name"] != context]
+        changed = {"current-context": context, "contexts": [*contexts, entry]}
+        cluster.kubeconfig.write_text(yaml.safe_dump({**content, **changed, "clusters": [*content["clusters"], there]}))
+        return True
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.confirm", switch)
+
+
+def test_a_context_that_is_switched_while_a_question_waits_changes_no_other_cluster(
+    cluster: Cluster, elsewhere: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put(held())
+    switched(cluster, elsewhere, "prod", monkeypatch)
+    assert run("pause", "--all").code == 0
+    assert (cluster.written, elsewhere.written) == ([("PATCH", "streamapps")], [])
+
+
+def test_a_context_that_leads_elsewhere_after_a_question_is_refused(
+    cluster: Cluster, elsewhere: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put(held())
+    switched(cluster, elsewhere, "here", monkeypatch)
+    ran = run("pause", "--all")
+    assert (ran.code, cluster.written, elsewhere.written) == (1, [], [])
+    assert f"it led to {cluster.url} when the command began" in one_line(ran.err)
+
+
+def test_a_command_stays_in_the_namespace_of_its_first_look(cluster: Cluster) -> None:
+    target = Target()
+    first = asyncio.run(streamapps.resolve(target))
+    cluster.write_kubeconfig(cluster.url, namespace="prod")
+    again = asyncio.run(streamapps.resolve(target))
+    assert (first.namespace, again.namespace) == ("demo", "demo")
+    assert asyncio.run(streamapps.resolve(Target())).namespace == "prod"
 
 
 def test_a_context_that_acts_as_another_user_does_so_in_every_request(cluster: Cluster, run: Run) -> None:

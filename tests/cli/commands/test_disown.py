@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamapp.api.names import APP_LABEL, HOLD_RECORD
+from streamapp.api.names import APP_LABEL, HOLD_RECORD, LEASE, POD_NAME_LABEL
 from streamapp.cli.commands import adoption
 from tests.cli.adopting import LABELS, NAME, World, a_statefulset
 from tests.cli.cluster import NAMESPACE, Cluster
@@ -74,6 +74,18 @@ def test_it_gives_the_statefulset_back_without_a_new_pod(adopted: World, run: Ru
     assert made["volumeClaimTemplates"] == a_statefulset()["spec"]["volumeClaimTemplates"]
     budget = adopted.get("poddisruptionbudgets")
     assert budget["spec"] == {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}}
+
+
+def test_the_budget_has_all_pods_again_where_the_operator_had_left_one_out(adopted: World, run: Run) -> None:
+    budget = adopted.get("poddisruptionbudgets")
+    left_out = {"key": POD_NAME_LABEL, "operator": "NotIn", "values": [f"{NAME}-2"]}
+    spec = {"maxUnavailable": 0, "selector": {**budget["spec"]["selector"], "matchExpressions": [left_out]}}
+    metadata = {**budget["metadata"], "annotations": {LEASE: "7"}}
+    adopted.cluster.do(lambda server: server.put("poddisruptionbudgets", {"metadata": metadata, "spec": spec}))
+    assert run(*DISOWN).code == 0
+    free = adopted.get("poddisruptionbudgets")
+    assert free["spec"] == {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}}
+    assert LEASE not in free["metadata"].get("annotations", {})
 
 
 def test_a_dry_run_prints_the_statefulset_and_writes_nothing(adopted: World, run: Run) -> None:

@@ -104,6 +104,18 @@ def take_policies_away(there: OperatorThere) -> None:
     there.remove("validatingadmissionpolicies", "", "streamapp-scaling")
 
 
+def scale_by_keda(there: OperatorThere, type: str = "apache-kafka", **metadata: str) -> None:  # noqa: A002 (KEDA's word)
+    there.cluster.put(a_resource({**sound(), "groupProtocol": "streams"}, {**PROBE, **GRACE}))
+    trigger = {"type": type, "metadata": {"consumerGroup": "counter", **metadata}}
+    target = {"apiVersion": "streamapp.dev/v1alpha1", "kind": "StreamApp", "name": "wordcount"}
+    body = {
+        "metadata": {"namespace": "demo", "name": "by-lag"},
+        "spec": {"scaleTargetRef": target, "triggers": [{"type": "cron", "metadata": {}}, trigger]},
+    }
+    there.put("scaledobjects", body)
+    there.has_keda = True
+
+
 def say(**condition: str) -> Callable[[OperatorThere], None]:
     return lambda there: there.cluster.put(a_resource(sound(SETTLED, **condition), {**PROBE, **GRACE}))
 
@@ -160,6 +172,7 @@ CAUSES: dict[Diagnosis, tuple[Callable[[OperatorThere], None], str]] = {
         say(status="False", reason="TwoWriters", message="an HPA and a person"),
         "TwoWriters: an HPA and a person",
     ),
+    Diagnosis.ScalerSeesNoGroup: (scale_by_keda, "ScaledObject by-lag, trigger 2"),
     Diagnosis.FactsOld: (lambda there: there.tell_of(with_agents(), age=16 * 60), "16 minutes ago"),
     Diagnosis.NoCopies: (
         lambda there: there.tell_of(a_patient(members(standbys=False))),
@@ -220,6 +233,28 @@ def test_a_right_that_the_caller_lacks_leaves_out_what_needs_it_and_nothing_else
 def test_autoscalers_of_others_ask_for_no_metrics(there: OperatorThere, run: Run) -> None:
     scale_by_cpu(there, 503, kind="Deployment")
     assert "MetricsApiAbsent" not in found(run)
+
+
+@pytest.mark.parametrize("how", [{"topic": "words"}, {"type": "kafka"}])
+def test_a_trigger_that_needs_no_members_is_in_order(there: OperatorThere, run: Run, how: Json) -> None:
+    scale_by_keda(there, **how)
+    (app,) = run("doctor", "-o", "json").document["apps"]
+    assert "ScalerSeesNoGroup" in app["fine"]
+
+
+def test_scaled_objects_that_cannot_be_listed_are_not_checked(there: OperatorThere, run: Run) -> None:
+    scale_by_keda(there)
+    there.cluster.refuse(403, "not for you", path="scaledobjects")
+    assert "not for you" in found(run, kind="Unchecked")["ScalerSeesNoGroup"]
+
+
+def test_without_keda_there_are_no_scaled_objects_also_for_a_user_without_the_right(
+    there: OperatorThere, run: Run
+) -> None:
+    """Rights are looked at first, so an API that is not there is refused, too."""
+    there.cluster.put(a_resource({**sound(), "groupProtocol": "streams"}, {**PROBE, **GRACE}))
+    there.cluster.refuse(403, "not for you", path="scaledobjects")
+    assert "ScalerSeesNoGroup" not in found(run, kind="Unchecked")
 
 
 def test_rights_are_asked_for_the_operators_account_in_the_namespaces_that_it_watches(

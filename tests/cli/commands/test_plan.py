@@ -11,7 +11,7 @@ from tests.builders import a_snapshot
 from tests.cli.cluster import Cluster
 from tests.cli.commands.test_status import an_error
 from tests.cli.conftest import Run
-from tests.cli.operator_there import OperatorThere
+from tests.cli.operator_there import OperatorThere, that_tells_of
 from tests.cli.showing import Json, a_resource
 from tests.core.doctor.subjects import a_patient
 from tests.statuses import answer
@@ -28,11 +28,7 @@ def an_app(changes: Json | None = None) -> Json:
 def there(cluster: Cluster) -> OperatorThere:
     """An operator, and one StreamApp of three pods, six tasks with one standby each, a million records a task."""
     cluster.put(an_app())
-    operator = OperatorThere(cluster)
-    operator.install(lease="operator-a_x7k2")
-    operator.serve()
-    operator.tell_of(a_patient())
-    return operator
+    return that_tells_of(cluster, a_patient())
 
 
 def rows(text: str) -> list[str]:

@@ -74,6 +74,43 @@ def test_requests_for_pods_that_are_gone_are_left_out_and_others_stay(three_pods
     assert request(three_pods) == "uid-0 new-volume, uid-2"
 
 
+def test_a_request_that_another_user_made_meanwhile_stays_though_its_pod_came_later(
+    three_pods: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it, the claim that the other user gave up would hold every restart and every scale-down."""
+
+    def ask_for_a_later_pod(*_: object, **__: object) -> bool:
+        theirs = {"spec.replicas": 3, "metadata.annotations": {RESTART: "later new-volume"}}
+        three_pods.do(partial(replace_with, a_pod(1, "later")))
+        three_pods.put(a_resource(held_status(), theirs))
+        return True
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.confirm", ask_for_a_later_pod)
+    assert run("restart", "wordcount", "--ordinal", "2", "--new-volume").code == 0
+    assert request(three_pods) == "later new-volume, uid-2 new-volume"
+
+
+def test_no_claim_goes_for_a_request_that_is_one_more_than_the_operator_reads(three_pods: Cluster, run: Run) -> None:
+    pods = [f"of-{number}" for number in range(100)]
+    three_pods.do(lambda server: [server.put("pods", a_pod(9 + at, uid)) for at, uid in enumerate(pods)])
+    asked = ", ".join(f"{uid} new-volume" for uid in pods)
+    three_pods.put(a_resource(held_status(), {"spec.replicas": 200, "metadata.annotations": {RESTART: asked}}))
+    ran = run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes")
+    assert (ran.code, request(three_pods), is_going(three_pods, 1)) == (1, asked, False)
+    assert "100 restarts are asked for already" in one_line(ran.err)
+    assert run("restart", "wordcount", "--ordinal", "9", "--new-volume", "--yes").code == 0
+
+
+def test_a_request_for_a_new_volume_is_not_replaced_by_one_that_keeps_the_volume(three_pods: Cluster, run: Run) -> None:
+    """Its claim is going: without that request it would hold every restart, this one too, and every scale-down."""
+    run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes")
+    ran = run("restart", "wordcount", "--ordinal", "1")
+    assert (ran.code, request(three_pods), is_going(three_pods, 1)) == (1, "uid-1 new-volume", True)
+    assert "a new volume is asked for already; nothing was written" in one_line(ran.err)
+    assert run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes").code == 0
+
+
 def test_with_a_new_volume_the_claim_goes_after_a_yes_and_after_the_request(
     three_pods: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

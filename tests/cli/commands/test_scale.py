@@ -87,6 +87,22 @@ def test_it_writes_the_wish_through_scale_and_nothing_else(cluster: Cluster, run
     assert [entry["manager"] for entry in after["metadata"]["managedFields"]][-1] == "kubectl-streamapp"
 
 
+def test_with_the_streams_protocol_standbys_are_raised_on_demand_and_no_override_is_needed(
+    cluster: Cluster, run: Run
+) -> None:
+    app = an_app(replicas=5)
+    app["status"] |= {"learnerSource": "OnDemand", "groupProtocol": "streams"}
+    cluster.put(app)
+    said = one_line(run("scale", "wordcount", "4", "--dry-run").out)
+    assert (
+        "It waits until all its tasks have caught-up copies on remaining pods. The operator raises the standbys of the "
+        "group for it." in said
+    )
+    assert "override" not in said
+    more = one_line(run("scale", "wordcount", "6", "--dry-run").out)
+    assert "1 pod will be added at once: pod 5. Brokers give new pods stateful tasks at once, without a copy" in more
+
+
 @pytest.mark.parametrize(
     ("arguments", "replicas"), [(["4"], 4), (["--to", "50%"], 3), (["--by", "+2"], 7), (["--by", "-2"], 3)]
 )

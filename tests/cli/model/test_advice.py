@@ -14,6 +14,7 @@ from streamapp.core.reasons import Reason
 
 ANNOTATIONS = {getattr(names, name) for name in ("HOLD", "OVERRIDE", "RESTART", "HOLD_RECORD")}
 OF_KAFKA = {
+    "__consumer_offsets",
     "acceptable.recovery.lag",
     "close()",
     "group.protocol=classic",
@@ -22,9 +23,16 @@ OF_KAFKA = {
     "rack.aware.assignment.tags",
     "session.timeout.ms",
     "streams.num.standby.replicas",
+    "streamapp.assignor.warm.ms",
     "Topology#describe()",
 }
-OF_KUBERNETES = {"maxReplicas", "ordinals.start", "scaleTargetRef", "topology.kubernetes.io/zone"}
+OF_KUBERNETES = {
+    "allowVolumeExpansion",
+    "maxReplicas",
+    "ordinals.start",
+    "scaleTargetRef",
+    "topology.kubernetes.io/zone",
+}
 OTHER_REASONS = {reason.name for reason in Reason}
 VALUES = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "values.yaml").read_text())
 
@@ -39,6 +47,7 @@ COMMANDS = {
     "kubectl streamapp restart NAME --ordinal N --new-volume",
     "kubectl label namespace NAMESPACE streamapp.dev/guard=off",
     "kubectl logs --previous",
+    "kubectl delete statefulset NAME --cascade=orphan",
     "kubectl get statefulset NAME --output=yaml --show-managed-fields",
     """kubectl patch streamapp NAME --type=merge --patch '{"spec":{"rollout":{"policy":"Immediate"}}}'""",
 }

@@ -111,6 +111,27 @@ def test_the_record_alone_is_shown_in_order(there: OperatorThere, cluster: Clust
     assert there.forwarded[0] == f"operator-a:8081{PATH}"
 
 
+def test_how_far_estimates_were_off_is_said_last(there: OperatorThere, run: Run) -> None:
+    held: Json = {"hold_id": "h-1", "target": 2}
+    keep(
+        there,
+        decided(100, 0, "LearnersCatchingUp", **held, eta_seconds=40.0),
+        decided(90, 1, "LearnersCatchingUp", **held, eta_seconds=35.0),
+        decided(80, 2, "LearnersCatchingUp", **held),
+        decided(70, 3, "LearnersCatchingUp", **held, eta_seconds=30.0),
+        decided(50, 4, "Covered", "Step", **held),
+    )
+    assert run("history", "wordcount", "-o", "json").document["estimates"] == {
+        "p10ErrorSeconds": -10.0,
+        "p50ErrorSeconds": -10.0,
+        "p90ErrorSeconds": 10.0,
+        "estimates": 2,
+        "holds": 1,
+    }
+    words = " ".join(run("history", "wordcount").out.split())
+    assert words.endswith("2 estimates in 1 hold: pods went 10s early (P10), 10s early (P50), 10s late (P90).")
+
+
 def test_a_person_sees_a_hold_as_one_entry_and_its_details_with_all(there: OperatorThere, run: Run) -> None:
     held: Json = {"hold_id": "h-2", "hold_since": ago(500), "target": 2}
     keep(
@@ -222,13 +243,13 @@ def test_an_override_has_its_reason(there: OperatorThere, run: Run) -> None:
     keep(there, decided(600, 3, "OverriddenByUser", **forced), closed)
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert step["warning"] is True
-    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Override: the disk is full")
+    assert step["message"].endswith("downtime unknown, hold h-0, overridden by Override: the disk is full")
 
 
 def test_an_override_without_its_decision_has_no_reason(there: OperatorThere, run: Run) -> None:
     keep(there, line(flight.StepClosedLine, 587, 4, **CLOSED, forced_by="Override"))
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
-    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Override")
+    assert step["message"].endswith("downtime unknown, hold h-0, overridden by Override")
 
 
 def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, run: Run) -> None:
@@ -392,6 +413,17 @@ SEEN: Json = {"result": flight.ForecastResult.WITHIN, "seen_moves": 2, "wrong_mo
         (
             {"p10_seconds": None, "p90_seconds": None, "result": flight.ForecastResult.NO_TIME},
             "4 to 3: took 31s, all tasks as predicted, predicted no time and 2 moves",
+            False,
+        ),
+        (
+            {"fewest_moves": 2, "most_moves": 4, "uncertain_tasks": 3},
+            "4 to 3: took 31s, all tasks as predicted (3 on one of several pods), "
+            "predicted 22s to 38s and 2 to 4 moves",
+            False,
+        ),
+        (
+            {"fewest_moves": 2, "most_moves": 2, "uncertain_tasks": 0},
+            "4 to 3: took 31s, all tasks as predicted, predicted 22s to 38s and 2 moves",
             False,
         ),
         (

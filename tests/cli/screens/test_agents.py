@@ -45,6 +45,9 @@ def test_copies_on_demand_are_called_so() -> None:
     resource = with_agents("Active", "Active", "Active", source="OnDemand")
     assert "copies on demand" in screen(resource)
     assert why(resource) == ("Copies are made on demand: the tasks of a pod move before the pod leaves.",)
+    resource["status"]["groupProtocol"] = "streams"
+    (sentence,) = why(resource)
+    assert sentence.endswith("the group gets standbys when a pod must leave, and its tasks move when it leaves.")
 
 
 @pytest.mark.parametrize(

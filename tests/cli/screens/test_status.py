@@ -124,10 +124,10 @@ def test_a_pod_whose_removal_was_granted_is_going() -> None:
         ),
         ({"downtimeMax": "15s", "downtimeUncertainty": "0s"}, "4 to 3 10m ago unknown 12s 15s"),
         ({"downtimeMax": "1s500ms", "downtimeUncertainty": "2s"}, "4 to 3 10m ago unknown 12s 0s to 1.5s"),
-        ({"heldDuration": "0s"}, "4 to 3 10m ago 0s 12s not seen"),
+        ({"heldDuration": "0s"}, "4 to 3 10m ago 0s 12s unknown"),
         (
             {"forced": {"by": "Policy", "reason": "a night off"}},
-            "4 to 3 10m ago unknown 12s not seen overridden by Policy: a night off",
+            "4 to 3 10m ago unknown 12s unknown overridden by Policy: a night off",
         ),
     ],
 )

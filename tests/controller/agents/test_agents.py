@@ -127,6 +127,21 @@ def test_ends_are_read_after_the_agents_while_somebody_waits_for_them(key_file: 
     on_a_bench(play, key_file)
 
 
+def test_each_pod_is_asked_at_the_port_that_it_was_made_with(key_file: KeyFile) -> None:
+    async def play(bench: Bench) -> None:
+        old = {"name": "streamapp-agent", "containerPort": 7711}
+        for number in range(2):
+            pod = bench.server.get("pods", NAMESPACE, f"counter-{number}")
+            assert pod is not None
+            pod["spec"]["containers"][0]["ports"] = [{"name": "http", "containerPort": 8080}, old]
+            bench.server.put("pods", pod)
+        bench.desired(3, agent={"enabled": True, "port": 9000})
+        await bench.make_pass()
+        assert bench.agents.ports == {0: 7711, 1: 7711, 2: 9000}
+
+    on_a_bench(play, key_file)
+
+
 @pytest.mark.guarantee(3)
 def test_growth_asks_no_agent(key_file: KeyFile) -> None:
     async def play(bench: Bench) -> None:

@@ -1,12 +1,21 @@
 """The Kafka side, as far as it needs no broker."""
 
 import asyncio
+from collections.abc import Hashable
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
 from structlog.typing import EventDict
 
+from streamapp.controller.apps import kafka_group
 from streamapp.controller.apps.apps import ClusterAccess
-from streamapp.controller.apps.kafka_group import UnreachableGroup, connect
+from streamapp.controller.apps.kafka_group import KafkaGroup, UnreachableGroup, connect
 from streamapp.core.facts.topic_configs import ConfigUnread
+from streamapp.kafka.connection.settings import Address
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup
+
+A, B = Address("a", 9092), Address("b", 9092)
 
 
 def an_access(*properties: tuple[str, str], fault: str | None = None) -> ClusterAccess:
@@ -32,3 +41,22 @@ def test_a_group_that_cannot_be_asked_for_knows_no_settings_of_topics() -> None:
     assert isinstance(group, UnreachableGroup)
     unread = ConfigUnread("secret wordcount-kafka: not found")
     assert asyncio.run(group.configs(["a", "b"])) == {"a": unread, "b": unread}
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    ("before", "after", "named"), [(None, A, A), (A, A, A), (A, None, (A, None)), (A, B, (A, B))], ids=str
+)
+def test_a_look_beside_which_the_coordinator_was_looked_up_anew_names_both(
+    before: Address | None, after: Address | None, named: Hashable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An eviction, say, looks it up: the answer that is being decoded can be of either broker."""
+    coordinator: Any = SimpleNamespace(address=before)
+
+    async def read(*_: object) -> DecodedGroup:
+        coordinator.address = after
+        return DecodedGroup("app", ClassicGroupState.DEAD, ())
+
+    monkeypatch.setattr(kafka_group, "read_group", read)
+    group = KafkaGroup(cast("Any", SimpleNamespace(group=coordinator)), "app", "", deadline_seconds=5)
+    assert asyncio.run(group.describe()).coordinator == named

@@ -7,9 +7,15 @@ import pytest
 
 from streamapp.controller.apps.memory import RUN_RETENTION, Memory
 from streamapp.core.evidence.eviction import evictable
+from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen, EndsAfter
 from streamapp.core.facts.containers import ContainerEnd, MemberKey
 from streamapp.core.facts.group import GroupDescription, GroupState
+from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.lag import EndsUnreadable
 from streamapp.core.facts.policy import Timing
+from streamapp.core.facts.topic_configs import ConfigUnread
+from streamapp.core.status.gaps import RunningSeen, worst_gap
 from tests.builders import a_capture, an_end
 from tests.support import example
 
@@ -18,6 +24,49 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def end(finished_at: datetime, reason: str = "Error") -> ContainerEnd:
     return ContainerEnd(pod_uid="p", container_id="c", finished_at=finished_at, reason=reason)
+
+
+def a_look(at: int, *ordinals: int) -> RunningSeen:
+    tasks = {TaskId(0, partition): Ordinal(ordinal) for partition, ordinal in enumerate(ordinals)}
+    return RunningSeen(NOW + timedelta(seconds=at), tasks)
+
+
+def test_of_looks_that_show_the_same_the_first_and_the_last_are_kept() -> None:
+    memory = Memory(uid="u")
+    looks = [
+        a_look(0, 1),
+        *(a_look(at, 1) for at in range(5, 60, 5)),
+        a_look(60),
+        a_look(65),
+        a_look(70),
+        a_look(80, 0),
+    ]
+    for look in looks:
+        memory.record_running(look)
+    memory.record_running(a_look(80, 5))  # no later than the last one
+    assert memory.running_samples == [a_look(0, 1), a_look(55, 1), a_look(60), a_look(70), a_look(80, 0)]
+    assert memory.running_samples[0].by_task is memory.running_samples[1].by_task
+    tasks = (TaskId(0, 0),)
+    assert worst_gap(memory.running_samples, tasks) == worst_gap(looks, tasks)
+
+
+@pytest.mark.guarantee(3)
+def test_what_is_kept_of_looks_is_bounded_by_the_tasks_in_them() -> None:
+    memory = Memory(uid="u")
+    for at in range(12):
+        memory.record_running(a_look(at, *([at % 2] * 50_000)))
+    assert [look.at for look in memory.running_samples] == [NOW + timedelta(seconds=at) for at in range(7, 12)]
+
+
+@pytest.mark.guarantee(2)
+def test_ends_of_another_cluster_are_forgotten_with_its_group_and_the_agents_words_are_not() -> None:
+    memory, report = Memory(uid="u"), AgentSilent(Ordinal(0), "no answer")
+    ends = EndsAfter(NOW, EndsUnreadable("timed out"))
+    memory.agents = AgentsSeen({Ordinal(0): (report,)}, (ends,), "no key")
+    memory.topic_configs = {"changelog": ConfigUnread("timed out")}
+    memory.forget_group()
+    assert memory.agents == AgentsSeen({Ordinal(0): (report,)}, (), "no key")
+    assert (memory.topic_configs, memory.readings) == ({}, ())
 
 
 @pytest.mark.guarantee(7)
@@ -84,3 +133,48 @@ def test_a_watch_that_is_behind_does_not_make_the_run_of_a_newer_container_later
     memory.record_runs(["newer"], NOW + timedelta(seconds=2))
     dated = memory.with_runs(newer, NOW + timedelta(seconds=2))
     assert dated.pods[0].container.first_seen_at == NOW
+
+
+RAISED = RaisedStandbys(before=None, instead_of=0, to=1, at=NOW)
+OTHER = replace(RAISED, before=7)
+RECORD = HoldRecord(epoch=Epoch(lease=0, counter=1), standbys=RAISED)
+
+
+@pytest.mark.guarantee(2)
+def test_what_must_be_put_back_outlasts_a_record_that_another_hand_removed() -> None:
+    memory, statefulset = Memory(uid="u"), example.workload().statefulset
+    assert statefulset is not None
+    bare = replace(statefulset, record=None)
+    memory.follow_record(RECORD)
+    assert memory.lost_standbys(replace(statefulset, record=RECORD), OTHER) is None
+    for gone in (None, RecordUnreadable("garbled")):
+        memory.follow_record(gone)
+        assert (memory.raised_standbys, memory.lost_standbys(bare, None)) == (RAISED, RAISED)
+    assert memory.lost_standbys(None, OTHER) is None
+    assert memory.lost_standbys(replace(bare, is_ours=False), OTHER) is None
+
+
+@pytest.mark.guarantee(2)
+def test_a_new_process_takes_what_must_be_put_back_from_the_status_if_the_record_is_gone() -> None:
+    memory, statefulset = Memory(uid="u"), example.workload().statefulset
+    assert statefulset is not None
+    bare = replace(statefulset, record=None)
+    memory.follow_record(None)
+    assert memory.lost_standbys(bare, OTHER) == OTHER
+    memory.follow_record(replace(RECORD, standbys=None))
+    assert memory.lost_standbys(bare, OTHER) is None
+
+
+@pytest.mark.guarantee(2)
+def test_what_a_pass_was_done_with_is_not_lost() -> None:
+    memory, statefulset = Memory(uid="u"), example.workload().statefulset
+    assert statefulset is not None
+    memory.follow_record(RECORD)
+    memory.follow_written_record(RecordUnreadable("left as it is"))
+    assert memory.raised_standbys == RAISED
+    memory.follow_written_record(None)
+    assert memory.lost_standbys(replace(statefulset, record=None), OTHER) is None
+    memory.follow_written_record(RECORD)
+    assert memory.raised_standbys == RAISED
+    memory.follow_record(replace(RECORD, standbys=None))
+    assert memory.raised_standbys is None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.kube.objects import from_json
+from streamapp.kube.objects import from_json, trimmed
 from tests.controller.doubles.bench import Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
@@ -75,6 +75,79 @@ def test_the_end_of_a_sidecar_puts_nobody_out_although_the_spec_was_invalid_mean
     asyncio.run(play())
 
 
+@pytest.mark.guarantee(7)
+@pytest.mark.parametrize("mark", ["mount", "annotation"])
+def test_the_end_of_a_sidecar_puts_nobody_out_although_the_spec_now_has_the_application_in_it(mark: str) -> None:
+    async def play() -> None:
+        async with a_bench(4) as bench:
+            inject(bench)
+            for number in range(4):
+                pod = bench.server.get("pods", NAMESPACE, f"counter-{number}")
+                assert pod is not None
+                mount_claim(pod, *(("app",) if mark == "mount" else ("app", SIDECAR)))
+                pod["metadata"]["annotations"] = {"streamapp.dev/container": "app"} if mark == "annotation" else {}
+                bench.server.put("pods", pod)
+            both = [{"name": "app", "image": "app:1"}, {"name": SIDECAR, "image": "proxy:1"}]
+            bench.desired(4, template={"spec": {"containers": both}}, container=SIDECAR, rollout={"policy": "Paused"})
+            await bench.restart()  # whoever remembers in which container a member was sees it at once
+            for _ in range(4):
+                bench.clock.move(10)
+                await bench.make_pass()
+            assert bench.condition("Stalled") == ("False", "Steady")
+            before = set(bench.group.members)
+            crash_sidecar(bench, 2)
+            bench.clock.move(1)
+            await bench.make_pass()
+            assert bench.group.wrongs == []
+            assert set(bench.group.members) == before
+
+    asyncio.run(play())
+
+
+def mount_claim(pod: dict[str, Any], *containers: str, volume: str = "state") -> None:
+    """Mount the pod's claim as a StatefulSet does."""
+    claim = {"claimName": f"state-{pod['metadata']['name']}"}
+    pod["spec"]["volumes"] = [{"name": volume, "persistentVolumeClaim": claim}]
+    for one in pod["spec"]["containers"]:
+        if one["name"] in containers:
+            one["volumeMounts"] = [{"name": volume, "mountPath": "/var/lib/streams"}]
+
+
+def a_pod_with(*containers: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "counter-0", "uid": "u"},
+        "spec": {"containers": [{"name": one} for one in containers]},
+        "status": {"containerStatuses": [{"name": one, "containerID": one} for one in containers]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("mounting", "volume", "port_of", "found"),
+    [
+        pytest.param(("former",), "state", None, "former", id="the one with the pod's own claim"),
+        pytest.param(("former", "app"), "state", None, "app", id="the one that is named among those with the claim"),
+        pytest.param(("former",), "shared", None, "app", id="another claim tells nothing"),
+        pytest.param(("app",), "state", "former", "former", id="the one with the agent's port"),
+        pytest.param(("former", "app"), "state", "annotation", "former", id="the one that the pod names among those"),
+        pytest.param((), "state", "annotation", "former", id="the one that the pod names"),
+        pytest.param(("app",), "state", "annotation", "app", id="the one with the claim, whatever the pod names"),
+    ],
+)
+def test_a_pod_keeps_the_container_that_the_application_had_in_its_template(
+    mounting: tuple[str, ...], volume: str, port_of: str | None, found: str
+) -> None:
+    pod = a_pod_with("app", "former")
+    mount_claim(pod, *mounting, volume=volume)
+    if port_of == "annotation":
+        pod["metadata"]["annotations"] = {"streamapp.dev/container": "former", "of/others": "app"}
+    for one in pod["spec"]["containers"]:
+        if one["name"] == port_of:
+            one["ports"] = [{"name": "http", "containerPort": 80}, {"name": "streamapp-agent", "containerPort": 7711}]
+    for seen in (pod, trimmed.pod(pod)):
+        (read,) = from_json.pods((seen,), "counter", None, "app")
+        assert read.container.id == found
+
+
 @pytest.mark.parametrize(
     ("containers", "name", "found"),
     [
@@ -87,10 +160,6 @@ def test_the_end_of_a_sidecar_puts_nobody_out_although_the_spec_was_invalid_mean
 def test_the_application_is_found_among_the_containers(
     containers: tuple[str, ...], name: str, found: str | None
 ) -> None:
-    pod = {
-        "metadata": {"name": "counter-0", "uid": "u"},
-        "spec": {"containers": [{"name": one} for one in containers]},
-        "status": {"containerStatuses": [{"name": one, "containerID": one} for one in containers]},
-    }
+    pod = a_pod_with(*containers)
     (seen,) = from_json.pods((pod,), "counter", None, name)
     assert (seen.container.id, seen.container.ever_ran) == (found, found is None)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +27,7 @@ from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import KafkaCluster
 from tests.kafka import answers
-from tests.kafka.group.test_group_configs import a_setting, a_write
+from tests.kafka.group.test_group_configs import a_setting, a_write, of_cluster
 from tests.kafka.group.test_streams_groups import OLD, a_group, a_member, heartbeat_answer
 from tests.kafka.scripted import ScriptedBroker, always, in_turn
 from tests.support import example
@@ -55,6 +56,7 @@ def test_a_streams_group_is_asked_in_its_own_protocol_until_it_is_one_no_more() 
             "DescribeGroups": always(DEAD),
             # Version 0 tells the kinds apart; the reading itself is another question.
             "StreamsGroupDescribe": in_turn(*[a_group(a_member())] * 3, gone, gone),
+            "Metadata": always(answers.cluster([], {})),
             "DescribeConfigs": always(a_setting("0", 5)),
         },
         hidden=OLD,
@@ -78,6 +80,12 @@ def test_a_streams_group_is_asked_in_its_own_protocol_until_it_is_one_no_more() 
 
 
 @pytest.mark.guarantee(2)
+def test_a_look_says_which_broker_showed_a_classic_group() -> None:
+    broker = ScriptedBroker({"DescribeGroups": always(answers.described("Empty"))}, hidden=OLD)
+    assert on_broker(broker, lambda group: group.describe()).coordinator == broker.address
+
+
+@pytest.mark.guarantee(2)
 def test_a_group_that_migrates_is_not_read() -> None:
     broker = ScriptedBroker(
         {
@@ -98,6 +106,7 @@ def test_tasks_are_known_from_the_brokers_without_a_text() -> None:
         {
             "DescribeGroups": always(DEAD),
             "StreamsGroupDescribe": always(a_group(a_member())),
+            "Metadata": always(answers.cluster([], {})),
             "DescribeConfigs": always(a_setting("0", 5)),
         },
         hidden=OLD,
@@ -118,6 +127,7 @@ def test_a_member_is_evicted_by_its_last_heartbeat() -> None:
         {
             "DescribeGroups": always(DEAD),
             "StreamsGroupDescribe": always(a_group(a_member())),
+            "Metadata": always(answers.cluster([], {})),
             "DescribeConfigs": always(a_setting("0", 5)),
             "StreamsGroupHeartbeat": always(heartbeat_answer(ErrorCode.none)),
         },
@@ -137,6 +147,7 @@ def test_a_refused_write_is_not_repeated_and_says_why() -> None:
         {
             "DescribeGroups": always(DEAD),
             "StreamsGroupDescribe": always(a_group(a_member())),
+            "Metadata": always(answers.cluster([], {})),
             "DescribeConfigs": always(a_setting("0", 5)),
             "IncrementalAlterConfigs": always(a_write(ErrorCode.group_authorization_failed)),
         },
@@ -154,6 +165,64 @@ def test_a_refused_write_is_not_repeated_and_says_why() -> None:
     assert before == StandbySetting(0, is_set=False)
     assert isinstance(after, StandbySettingUnread)
     assert "ALTER_CONFIGS on group app" in after.detail
+
+
+@pytest.mark.guarantee(2)
+def test_nothing_is_written_to_another_cluster_than_the_one_that_was_read() -> None:
+    broker = ScriptedBroker(
+        {
+            "DescribeGroups": always(DEAD),
+            "StreamsGroupDescribe": always(a_group(a_member())),
+            "Metadata": in_turn(of_cluster("one"), of_cluster("two")),
+            "DescribeConfigs": always(a_setting("1", 8)),
+            "IncrementalAlterConfigs": always(a_write(ErrorCode.none)),
+        },
+        hidden=OLD,
+    )
+
+    async def work(group: KafkaGroup) -> object:
+        seen = await group.standbys()
+        assert isinstance(seen, StandbySetting)
+        with pytest.raises(KafkaStepError, match="is set since"):
+            await group.set_standbys(None, seen)
+        return await group.standbys()
+
+    now = on_broker(broker, work)
+    assert "IncrementalAlterConfigs" not in broker.names()
+    assert now.cluster == "two"
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize(
+    ("now", "is_written"),
+    [(a_setting("0", 5), True), (a_setting("2", 8), False), (a_setting("0", 8), False)],
+    ids=["the same", "another value", "the same value, but set"],
+)
+def test_what_another_hand_set_since_the_last_look_is_not_overwritten(now: Any, is_written: bool) -> None:
+    broker = ScriptedBroker(
+        {
+            "DescribeGroups": always(DEAD),
+            "StreamsGroupDescribe": always(a_group(a_member())),
+            "Metadata": always(answers.cluster([], {})),
+            "DescribeConfigs": in_turn(a_setting("0", 5), now, now),
+            "IncrementalAlterConfigs": always(a_write(ErrorCode.none)),
+        },
+        hidden=OLD,
+    )
+
+    async def work(group: KafkaGroup) -> object:
+        seen = await group.describe()
+        assert isinstance(seen.group, GroupDescription)
+        assert seen.group.streams is not None
+        assert isinstance(seen.group.streams.standbys, StandbySetting)
+        with nullcontext() if is_written else pytest.raises(KafkaStepError, match="is set since"):
+            await group.set_standbys(1, seen.group.streams.standbys)
+        after = await group.describe()
+        return isinstance(after.group, GroupDescription) and after.group.streams
+
+    after = on_broker(broker, work)
+    assert ("IncrementalAlterConfigs" in broker.names()) is is_written
+    assert isinstance(after.standbys, StandbySetting)  # it is no refusal of the brokers, after which none is asked
 
 
 class Epochs:
@@ -200,6 +269,22 @@ def test_the_tasks_are_read_anew_with_each_epoch_and_while_they_are_unknown() ->
     assert isinstance(memory.task_set, TaskSet)
     assert after(60) == 3
     assert all(reading.rebalance is None for reading in memory.readings)
+
+
+def test_the_tasks_are_read_anew_while_the_group_has_others() -> None:
+    """The broker that was asked can be behind the one that assigns: a topic had fewer partitions there."""
+    clock = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
+    memory, group = Memory("u"), Epochs()
+    group.answer = example.task_set(example.PARTITIONS - 1)
+    poller = GroupPoller(group, memory, PollIntervals(1, 1, 1), lambda: None, now=lambda: clock[0])
+    reads = []
+    for seconds in (0, 9, 1, 1, 9, 60):
+        clock[0] += timedelta(seconds=seconds)
+        asyncio.run(poller.poll())
+        reads.append(group.task_set_reads)
+        group.answer = example.task_set()
+    assert memory.task_set == example.task_set()
+    assert reads == [1, 1, 2, 2, 2, 2]
 
 
 def test_a_group_that_was_classic_in_between_is_read_anew_though_its_epoch_is_the_same() -> None:

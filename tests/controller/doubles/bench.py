@@ -15,6 +15,7 @@ from kubernetes.aio.client.configuration import Configuration
 from streamapp.api.objects.manifests import Installation
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.keys import KeyFile
+from streamapp.controller.agents.trust import AgentTrust
 from streamapp.controller.apps.apps import Applications, ClusterAccess
 from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.metrics import Metrics
@@ -69,7 +70,7 @@ class Bench:
         self.client = KubeClient(configuration, deadline_seconds=5)
         self.metrics = Metrics()
         installation = replace(INSTALLATION, accepted=self.keys.accepted)
-        agents = AgentGateway(self.agents, self.keys, self.metrics)
+        agents = AgentGateway(self.agents, self.keys, self.metrics, AgentTrust(self.clock.monotonic))
         # The test makes every poll; the task of the application makes the first and then sleeps.
         pace = PollIntervals(NEVER, NEVER, NEVER)
         self.applications = Applications(self._connect, pace, lambda _: None, self.clock.now)

@@ -37,6 +37,10 @@ class FakeAgents:
     now: Callable[[], datetime]
     asked: list[list[int]] = field(default_factory=list)
     """Of each round of questions, the ordinals."""
+    names: list[dict[int, str | None]] = field(default_factory=list)
+    """Of each round of questions, the name that each certificate must have; None for plain HTTP."""
+    ports: dict[int, int] = field(default_factory=dict)
+    """Where each was asked last, by its ordinal."""
     tokens: set[str] = field(default_factory=set)
     silent: set[int] = field(default_factory=set)
     deaf: set[int] = field(default_factory=set)
@@ -57,6 +61,8 @@ class FakeAgents:
         """Say what runs."""
         assert application_id == "wordcount"
         self.asked.append([place.ordinal for place in addresses])
+        self.names.append({place.ordinal: None if place.tls is None else place.tls.server_name for place in addresses})
+        self.ports |= {place.ordinal: place.port for place in addresses}
         self.tokens.add(token)
         return [self._read(place) for place in addresses]
 

@@ -22,6 +22,8 @@ from streamapp.core.facts.group import (
     Member,
     NoOffsets,
     OffsetSum,
+    StandbySetting,
+    StandbySettingUnread,
     Subscription,
 )
 from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
@@ -54,6 +56,9 @@ KAFKAS_OWN = TopicConfig(frozenset({"compact"}), None, timedelta(days=1))
 """What a changelog has that nobody configured."""
 
 
+NOT_TOLD = StandbySettingUnread("no right")
+
+
 @dataclass(slots=True)
 class FakeGroup:
     """The group of one application."""
@@ -77,6 +82,8 @@ class FakeGroup:
     """Each time, of which topics."""
     assignor: Callable[[Sequence[Share]], None] | None = None
     """Deals the tasks out in place of the stock assignor; agents then know what runs without another join."""
+    unused_standbys: StandbySetting | StandbySettingUnread = NOT_TOLD
+    """What brokers have set for the group, without an effect."""
     members: dict[str, Share] = field(default_factory=dict)
     is_rebalancing: bool = False
 
@@ -121,9 +128,15 @@ class FakeGroup:
         self.rebalances += 1
         self._rebalance()
 
-    async def set_standbys(self, replicas: int | None) -> None:
-        """Never called: only groups of the streams protocol have this setting."""
-        raise AssertionError(f"set standbys of a classic group to {replicas}")
+    async def standbys(self) -> StandbySetting | StandbySettingUnread:
+        """Read what is left from the time when the group had the streams protocol."""
+        return self.unused_standbys
+
+    async def set_standbys(self, replicas: int | None, instead_of: StandbySetting | None = None) -> None:
+        """Put back what is left; nothing else sets the standbys of a classic group."""
+        if instead_of != self.unused_standbys:
+            raise KafkaStepError(f"set standbys to {replicas}: {self.unused_standbys} is set")
+        self.unused_standbys = StandbySetting(replicas or 0, is_set=replicas is not None)
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put members out; note down whose container still runs."""

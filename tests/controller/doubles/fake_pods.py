@@ -5,6 +5,7 @@ Listens to the fake API server. A pod that goes says how its container ended, as
 
 import itertools
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -66,11 +67,12 @@ class FakePods:
         pod = self._pods()[f"{self._name}-{ordinal}"]
         pod["metadata"]["uid"] = f"{pod['metadata']['uid']}-again"
         pod["status"]["containerStatuses"][0]["containerID"] = f"containerd://{next(self._numbers)}"
+        pod["spec"]["volumes"] = _volumes(self._server.get("statefulsets", NAMESPACE, self._name) or {})
         self._server.put("pods", pod)
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
-        if plural != "statefulsets" or body["metadata"]["name"] != self._name:
-            return
+        if plural != "statefulsets" or not body or body["metadata"]["name"] != self._name:
+            return  # the pods of one that is deleted are orphans
         if before is not None and before.get("spec") == body.get("spec"):
             return
         wanted = {f"{self._name}-{number}": number for number in range(body["spec"]["replicas"])}
@@ -99,7 +101,7 @@ class FakePods:
                     "labels": {"streamapp.dev/app": self._name, "controller-revision-hash": "r1"},
                     "ownerReferences": [{"uid": statefulset["metadata"]["uid"], "controller": True}],
                 },
-                "spec": {"containers": [{"name": "app"}]},
+                "spec": {"containers": [{"name": "app"}], "volumes": _volumes(statefulset)},
                 "status": {
                     "podIPs": [{"ip": f"10.1.0.{number}"}],
                     "conditions": [{"type": "Ready", "status": "True"}],
@@ -116,10 +118,14 @@ class FakePods:
         )
         claim = f"state-{name}"
         if self._server.get("persistentvolumeclaims", NAMESPACE, claim) is None:
-            template = statefulset["spec"]["volumeClaimTemplates"][0]["metadata"]
+            made_from = deepcopy(statefulset["spec"]["volumeClaimTemplates"][0])
             self._server.put(
                 "persistentvolumeclaims",
-                {"metadata": {**template, "name": claim, "namespace": NAMESPACE}, "spec": {}},
+                {
+                    **made_from,
+                    "metadata": {**made_from["metadata"], "name": claim, "namespace": NAMESPACE},
+                    "status": {"phase": "Bound"},
+                },
             )
         assert ordinal >= 0
 
@@ -135,3 +141,9 @@ class FakePods:
 
     def _time(self) -> str:
         return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _volumes(statefulset: Json) -> list[Json]:
+    """Those of the template, which a pod keeps for its life."""
+    volumes: list[Json] = statefulset.get("spec", {}).get("template", {}).get("spec", {}).get("volumes") or []
+    return deepcopy(volumes)

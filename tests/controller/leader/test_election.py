@@ -135,7 +135,7 @@ def test_a_leader_that_dies_is_replaced_when_its_lease_has_stood_still_for_long_
 
 
 @pytest.mark.guarantee(3)
-@pytest.mark.parametrize("seconds", [1.0, 1.6, 2.0, 3.0, 3.8])
+@pytest.mark.parametrize("seconds", [1.0, 1.6, 2.0, 3.0, 3.8, 4.1, 4.4])
 def test_a_lease_is_held_while_the_api_server_takes_seconds_to_answer(seconds: float) -> None:
     async def story(election: Election) -> None:
         first = election.add()

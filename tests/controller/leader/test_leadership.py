@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
@@ -14,9 +15,11 @@ from kubernetes.aio.client.configuration import Configuration
 from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.apps.raise_watch import RaiseWatch
-from streamapp.controller.leader.leadership import Alone, NotLeadingError
+from streamapp.controller.leader.leadership import Alone, NotLeadingError, without_lease
+from streamapp.controller.lifecycle import _leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.apply import Applier
+from streamapp.controller.settings import Settings
 from streamapp.core.actions.decision import Announce, CloseBudget, Evict, OpenBudget, RestartPod, Step, TriggerRebalance
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import UnavailableError
@@ -190,6 +193,21 @@ def test_no_step_is_begun_by_a_process_that_does_not_lead(kind: type[Step]) -> N
             await applier.apply(gathered, (object.__new__(kind),))
 
     asyncio.run(main())
+
+
+@pytest.mark.guarantee(2)
+def test_a_process_without_a_lease_has_a_number_of_its_own() -> None:
+    """By one number of all, the budget that a process before it opened, or opens late, would be its own."""
+
+    async def number() -> int:
+        async with _leadership(Settings(), lambda *_: None) as leadership:
+            return leadership.transitions
+
+    now, second = datetime.now(UTC), timedelta(seconds=1)
+    assert abs(asyncio.run(number()) - without_lease(now).transitions) < 60
+    assert without_lease(now).transitions != without_lease(now + second).transitions
+    late = datetime(2040, 1, 1, tzinfo=UTC)
+    assert 0 < without_lease(late).transitions < 2**31
 
 
 @pytest.mark.guarantee(2)

@@ -1,6 +1,7 @@
 """A plan costs few calls, however many pods it is about, and a raise does not wait for its end."""
 
 import asyncio
+import itertools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,20 @@ import pytest
 
 from streamapp.api.names import HOLD_RECORD
 from streamapp.controller.apps.raise_watch import RaiseWatch
+from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier, RaisePendingError
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
-from streamapp.core.actions.decision import Evict, OpenBudget, Plan, RecordProcessId, Step
+from streamapp.core.actions.decision import (
+    Evict,
+    Fence,
+    GrantReplicas,
+    OpenBudget,
+    Plan,
+    RecordProcessId,
+    RestartPod,
+    Step,
+    TriggerRebalance,
+)
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.reasons import Reason
@@ -115,6 +127,81 @@ def test_one_process_id_that_cannot_be_recorded_does_not_keep_the_others_from_it
     on_a_bench(play)
 
 
+def test_what_brokers_refuse_stops_what_rests_on_them_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(bench: Bench) -> None:
+        tried, recorded = list[str](), list[Ordinal]()
+
+        async def refuse(*_: object) -> None:
+            raise KafkaStepError("group word-count: evict: the right READ is missing")
+
+        async def record(_client: object, _app: object, _live: object, ordinal: Ordinal, _process: object) -> None:
+            recorded.append(ordinal)
+
+        monkeypatch.setattr(FakeGroup, "evict", refuse)
+        monkeypatch.setattr(claims, "record_process_id", record)
+        facts, writes = await gathered(bench), len(bench.server.writes)
+        now, statefulset = facts.snapshot.now, facts.snapshot.workload.statefulset
+        assert statefulset is not None
+        fence = Fence(statefulset.uid, statefulset.resource_version)
+        plan: Plan = (
+            EVICTIONS[0],
+            RecordProcessId(ordinal=Ordinal(1), process_id=PROCESS, reason=Reason.ProcessIdUnrecorded),
+            OpenBudget(reason=Reason.EvictionCovered, evictable=Ordinal(1), judged_at=now),
+            RestartPod(ordinal=Ordinal(2), pod_uid="any", judged_at=now, reason=Reason.RestartCovered),
+            GrantReplicas(
+                from_replicas=4, to_replicas=3, record=None, fence=fence, judged_at=now, reason=Reason.Covered
+            ),
+            TriggerRebalance(like_member="member-0", reason=Reason.ReadingsPending),
+        )
+        with pytest.raises(KafkaStepError, match="READ is missing"):
+            await bench.applier.apply(facts, plan, lambda step, _: tried.append(type(step).__name__))
+        assert (tried, recorded, bench.server.writes[writes:]) == (["Evict", "RecordProcessId"], [1], [])
+
+    on_a_bench(play)
+
+
+def test_a_service_that_is_gone_is_made_again_while_brokers_refuse_every_rebalance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def play(bench: Bench) -> None:
+        async def refuse(*_: object) -> None:
+            raise KafkaStepError("group word-count: trigger rebalance: the right READ is missing")
+
+        monkeypatch.setattr(FakeGroup, "trigger_rebalance", refuse)
+        bench.group.lag = 500_000
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        bench.server.remove("services", NAMESPACE, NAME)
+        await bench.run(lambda: bench.server.get("services", NAMESPACE, NAME) is not None)
+        assert (bench.granted(), bench.wrongs) == (4, [])
+
+    on_a_bench(play)
+
+
+def test_a_rebalance_that_brokers_refuse_is_tried_again_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(bench: Bench) -> None:
+        asked: list[float] = []
+
+        async def refuse(*_: object) -> None:
+            asked.append(bench.clock.monotonic())
+            raise KafkaStepError("group word-count: trigger rebalance: the right READ is missing")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FakeGroup, "trigger_rebalance", refuse)
+            bench.group.lag = 500_000
+            bench.desired(3)
+            await bench.run(lambda: len(asked) == 6, 200)
+            pauses = [round(later - earlier) for earlier, later in itertools.pairwise(asked)]
+            assert pauses == [2, 4, 8, 16, 32]
+            await bench.make_pass()
+            held = next(one for one in bench.status()["conditions"] if one["type"] == "ScaleDownHeld")
+            assert "A rebalance trigger failed 6 times: group word-count" in held["message"]
+        bench.group.lag = 0
+        await bench.run(lambda: bench.is_settled(3), 400)
+
+    on_a_bench(play)
+
+
 @pytest.mark.guarantee(3)
 def test_a_plan_ends_between_two_calls_where_a_raise_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play(bench: Bench) -> None:
@@ -158,8 +245,9 @@ def test_a_raise_that_is_received_while_a_plan_is_made_is_the_next_write() -> No
 
 
 @pytest.mark.guarantee(3)
+@pytest.mark.parametrize("again", [6, 4], ids=["more pods are desired", "the pod is desired again"])
 def test_a_raise_that_is_received_while_a_removal_reads_the_pods_again_keeps_it_from_being_sent(
-    monkeypatch: pytest.MonkeyPatch,
+    again: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def play(bench: Bench) -> None:
         sound, risen = Applier._check_again, list[int]()
@@ -168,7 +256,7 @@ def test_a_raise_that_is_received_while_a_removal_reads_the_pods_again_keeps_it_
             await sound(self, facts, to_replicas)
             if not risen:
                 risen.append(bench.granted())
-                bench.desired(6)
+                bench.desired(again)
                 bench.applications.remember_resource(KEY, bench.server.get("streamapps", NAMESPACE, NAME) or {})
 
         monkeypatch.setattr(Applier, "_check_again", check_again)
@@ -176,7 +264,7 @@ def test_a_raise_that_is_received_while_a_removal_reads_the_pods_again_keeps_it_
         await bench.run(lambda: bool(risen))
         assert (risen, bench.granted()) == ([4], 4)
         await bench.make_pass()
-        assert (bench.granted(), bench.wrongs) == (6, [])
+        assert (bench.granted(), bench.wrongs) == (again, [])
 
     on_a_bench(play)
 
@@ -247,5 +335,49 @@ def test_a_step_that_ends_in_a_pass_which_a_raise_ends_is_reported_by_the_next_p
         assert bench.granted() == 7
         assert [(one["from"], one["to"]) for one in bench.status()["lastSteps"]] == [(4, 3)]
         assert "StepCompleted" in events(bench)
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(8)
+def test_what_brokers_refuse_keeps_no_event_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hold record is written, so no later pass finds the hold new; and the right may be missing for good."""
+
+    async def play(bench: Bench) -> None:
+        async def refuse(*_: object) -> None:
+            raise KafkaStepError("group word-count: trigger rebalance: the right READ is missing")
+
+        bench.group.lag = 500_000
+        await bench.group.trigger_rebalance(next(iter(bench.group.members)))
+        await bench.make_pass()
+        monkeypatch.setattr(FakeGroup, "trigger_rebalance", refuse)
+        bench.clock.move(60)
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        assert bench.applications.get(KEY, bench.group.app_uid).memory.failure is not None
+        assert events(bench).count("HoldStarted") == 1
+        for _ in range(40):
+            bench.clock.move(20)
+            await bench.make_pass()
+        assert events(bench).count("HoldStarted") == 1
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(8)
+def test_the_events_of_a_pass_that_the_api_server_ends_after_its_write_are_sent_with_the_next_report() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.server.remove("services", NAMESPACE, NAME)
+        bench.clock.move(600)
+        bench.server.fault = lambda write: "busy" if write.plural == "services" else None
+        bench.desired(3)
+        for _ in range(5):
+            bench.clock.move(2)
+            await bench.make_pass()
+        assert (bench.record() is not None, events(bench).count("HoldStarted")) == (True, 0)
+        bench.server.fault = lambda _: None
+        await bench.run(lambda: "HoldStarted" in events(bench))
+        assert events(bench).count("HoldStarted") == 1
 
     on_a_bench(play)

@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from copy import deepcopy
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from streamapp.api.names import KEPT_STATE
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import RefusedError
+from streamapp.kube.objects import claims
 from streamapp.kube.objects.kept_states import decode
 from tests.controller.doubles.bench import NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
@@ -185,5 +190,82 @@ def test_a_pass_does_not_wait_long_for_a_claim_that_is_slow_to_annotate(monkeypa
         bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 600)
         assert waited == ["begun"]
+
+    on_a_bench(play)
+
+
+def asked_for(bench: Bench) -> list[str]:
+    """What each claim asks for, by ordinal."""
+    return [claim(bench, ordinal)["spec"]["resources"]["requests"]["storage"] for ordinal in range(4)]
+
+
+def uids(bench: Bench) -> list[str]:
+    """Of the pods of the first four ordinals."""
+    found = [bench.server.get("pods", NAMESPACE, f"{NAME}-{ordinal}") for ordinal in range(4)]
+    return [pod["metadata"]["uid"] for pod in found if pod is not None]
+
+
+def with_storage(bench: Bench, storage: str) -> None:
+    """Change the size of volumes in the StreamApp, as a user does."""
+    live = bench.server.get("streamapps", NAMESPACE, NAME)
+    assert live is not None
+    changed = deepcopy(live)
+    changed["spec"]["state"]["volumeClaimTemplate"]["resources"]["requests"]["storage"] = storage
+    changed["metadata"]["generation"] += 1
+    bench.server.put("streamapps", changed)
+
+
+def test_every_claim_asks_for_as_much_as_the_streamapp_says_and_no_pod_restarts() -> None:
+    async def play(bench: Bench) -> None:
+        before, pods = asked_for(bench), uids(bench)
+        with_storage(bench, "40Gi")
+        await bench.run(lambda: asked_for(bench) == ["40Gi"] * 4, 60)
+        assert before != ["40Gi"] * 4
+        assert uids(bench) == pods
+        statefulset = bench.server.get("statefulsets", NAMESPACE, NAME)
+        assert statefulset is not None
+        (template,) = statefulset["spec"]["volumeClaimTemplates"]
+        assert template["spec"]["resources"]["requests"]["storage"] == before[0]
+        assert annotations(bench, 0)["streamapp.dev/process-id"]
+        bench.desired(5)
+        await bench.run(lambda: bench.is_settled(5), 600)
+        # the claim of a new ordinal begins with the size in the claim template
+        await bench.run(lambda: claim(bench, 4)["spec"]["resources"]["requests"]["storage"] == "40Gi", 60)
+        assert bench.wrongs == []
+
+    on_a_bench(play)
+
+
+def test_a_claim_that_cannot_be_expanded_is_told_and_tried_again_in_five_minutes() -> None:
+    async def play(bench: Bench) -> None:
+        tries: list[str] = []
+
+        async def refuse(_client: KubeClient, live: Json, _storage: str) -> None:
+            tries.append(live["metadata"]["name"])
+            raise RefusedError(
+                f"apply {live['metadata']['name']}", "only dynamically provisioned pvc can be resized", ""
+            )
+
+        with patch.object(claims, "expand", refuse):
+            with_storage(bench, "40Gi")
+            await for_a_while(bench, 240)
+            assert sorted(tries) == [f"state-{NAME}-{ordinal}" for ordinal in range(4)]
+            await for_a_while(bench, 240)
+            assert len(tries) == 8
+            made = bench.metrics.steps.labels(NAMESPACE, NAME, "ExpandVolume", "success")
+            failed = bench.metrics.steps.labels(NAMESPACE, NAME, "ExpandVolume", "tolerated")
+            assert (made._value.get(), failed._value.get()) == (0, 8)
+            lowest = claim(bench, 0)
+            bench.server.remove(CLAIMS, NAMESPACE, f"state-{NAME}-0")
+            bench.server.put(CLAIMS, {**lowest, "metadata": {**lowest["metadata"], "uid": "of a new claim"}})
+            await for_a_while(bench, 40)
+            assert tries[8:] == [f"state-{NAME}-0"]
+            bench.desired(3)
+            await bench.run(lambda: bench.is_settled(3), 600)
+        assert bench.wrongs == []
+        events = [each.body for (plural, _, _), each in bench.server.objects.items() if plural == "events"]
+        notes = [event["note"] for event in events if event["reason"] == "VolumeExpansionRefused"]
+        assert notes
+        assert all("only dynamically provisioned" in note for note in notes)
 
     on_a_bench(play)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamapp.kube.client.kinds import SERVICES
-from tests.controller.doubles.bench import INSTALLATION, NAME, Bench, a_bench
+from tests.controller.doubles.bench import INSTALLATION, NAME, Bench, a_bench, a_stream_app
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.object_store import Request, clone
 
@@ -70,8 +70,8 @@ def test_a_retention_policy_that_was_set_by_hand_is_put_back_before_a_pod_is_rem
 @pytest.mark.guarantee(4)
 def test_no_pod_is_removed_while_the_retention_policy_cannot_be_put_back() -> None:
     def refuse(request: Request) -> tuple[int, str] | None:
-        is_template = request.plural == "statefulsets" and "template" in request.body.get("spec", {})
-        return (403, "another policy denies it") if is_template else None
+        is_replicas = request.body.get("spec", {}).keys() == {"replicas"}
+        return (403, "another policy denies it") if request.plural == "statefulsets" and not is_replicas else None
 
     async def play(bench: Bench) -> None:
         bench.desired(3)
@@ -86,6 +86,86 @@ def test_no_pod_is_removed_while_the_retention_policy_cannot_be_put_back() -> No
         bench.desired(6)
         await bench.make_pass()
         assert bench.granted() == 6, "a raise waits for none of it"
+
+    on_a_bench(play)
+
+
+def retention(bench: Bench) -> Json:
+    """The retention policy of the StatefulSet."""
+    return dict(bench.statefulset()["spec"]["persistentVolumeClaimRetentionPolicy"])
+
+
+def give_up_claims(**changes: Any) -> Json:
+    """The state of a StreamApp whose claims go with it, with these changes of its retention."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    policy = {"whenScaled": "Delete", "whenDeleted": "Delete", **changes}
+    return {"mountPath": "/state", "volumeClaimTemplate": claim, "retention": policy}
+
+
+def refuse_templates(request: Request) -> tuple[int, str] | None:
+    """An admission policy that lets no template in, and what a patch of other fields leaves as it is."""
+    is_template = request.plural == "statefulsets" and "template" in request.body.get("spec", {})
+    return (403, "another policy denies it") if is_template else None
+
+
+@pytest.mark.guarantee(4)
+@pytest.mark.parametrize(
+    ("refuse", "spec"),
+    [
+        pytest.param(None, {"paused": True}, id="in a pause"),
+        pytest.param(refuse_templates, {"rollout": {"policy": "Paused"}}, id="while the template is refused"),
+    ],
+)
+def test_claims_that_are_to_stay_do_so_although_no_template_is_written(refuse: Any, spec: Json) -> None:
+    async def play(bench: Bench) -> None:
+        bench.desired(4, **spec)
+        await bench.make_pass()
+        bench.server.refuse_write = refuse or (lambda _: None)
+        template = clone(bench.statefulset()["spec"]["template"])
+        bench.desired(4, state=give_up_claims(whenDeleted="Retain"))
+        for _ in range(3):
+            bench.clock.move(2)
+            await bench.make_pass()
+        assert retention(bench) == {"whenScaled": "Delete", "whenDeleted": "Retain"}
+        assert bench.statefulset()["spec"]["template"] == template
+        bench.server.refuse_write = lambda _: None
+        bench.desired(4, paused=False, state=give_up_claims())
+        await bench.run(lambda: retention(bench) == {"whenScaled": "Delete", "whenDeleted": "Delete"})
+
+    on_a_bench(play, state=give_up_claims())
+
+
+@pytest.mark.guarantee(4)
+@pytest.mark.parametrize(
+    ("is_dry_run", "kept"),
+    [
+        pytest.param(False, {"whenScaled": "Delete", "whenDeleted": "Retain"}, id="at once"),
+        pytest.param(True, {"whenScaled": "Delete", "whenDeleted": "Delete"}, id="not in a dry run"),
+    ],
+)
+def test_claims_that_are_to_stay_do_so_although_the_spec_is_invalid_elsewhere(is_dry_run: bool, kept: Json) -> None:
+    async def play(bench: Bench) -> None:
+        await bench.make_pass()
+        template = clone(a_stream_app()["spec"]["template"])
+        template["spec"]["initContainers"] = [{"name": "streamapp-seed", "image": "mine:1"}]
+        bench.desired(4, template=template, dryRun=is_dry_run, state=give_up_claims(whenDeleted="Retain"))
+        for _ in range(3):
+            bench.clock.move(2)
+            await bench.make_pass()
+        assert bench.condition("Stalled") == ("True", "InvalidSpec")
+        assert retention(bench) == kept
+
+    on_a_bench(play, state=give_up_claims())
+
+
+@pytest.mark.guarantee(4)
+def test_a_pause_lets_no_claim_go_that_was_to_stay() -> None:
+    async def play(bench: Bench) -> None:
+        bench.desired(4, paused=True, state=give_up_claims())
+        for _ in range(3):
+            bench.clock.move(2)
+            await bench.make_pass()
+        assert retention(bench) == RETAIN
 
     on_a_bench(play)
 

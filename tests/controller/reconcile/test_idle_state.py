@@ -71,6 +71,25 @@ def test_a_pod_is_deleted_when_the_state_that_it_waits_with_is_too_old() -> None
 
 
 @pytest.mark.guarantee(4)
+def test_a_pod_is_deleted_that_ran_and_could_not_start_again_until_its_state_was_too_old() -> None:
+    async def play(bench: Bench) -> None:
+        keep_from_starting(bench, 2, timedelta(0))
+        found = pod(bench, 2)
+        assert found is not None
+        (waits,) = found["status"]["containerStatuses"]
+        now = bench.clock.now()
+        ran = {"exitCode": 1, "startedAt": now.isoformat(), "finishedAt": (now + timedelta(minutes=30)).isoformat()}
+        again = {**waits, "restartCount": 1, "lastState": {"terminated": {"containerID": "containerd://x", **ran}}}
+        bench.server.put("pods", {**found, "status": {**found["status"], "containerStatuses": [again]}})
+        await for_hours(bench, 20)
+        assert pod(bench, 2) is not None
+        await for_hours(bench, 0.5)
+        assert pod(bench, 2) is None
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(4)
 def test_a_pod_that_started_since_it_was_read_is_not_deleted() -> None:
     async def play(bench: Bench) -> None:
         ran = keep_from_starting(bench, 2, timedelta(hours=19))

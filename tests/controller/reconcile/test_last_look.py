@@ -185,6 +185,72 @@ def test_nothing_is_done_where_the_user_has_paused_it(name: str, monkeypatch: py
     assert not done_after(DEEDS[name], pause, monkeypatch)
 
 
+def hold(bench: Bench) -> None:
+    live = bench.server.get("streamapps", NAMESPACE, NAME)
+    assert live is not None
+    annotations = {**live["metadata"].get("annotations", {}), "streamapp.dev/hold": "not today"}
+    bench.server.put("streamapps", {**live, "metadata": {**live["metadata"], "annotations": annotations}})
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize("change", [pause, hold])
+@pytest.mark.parametrize("name", DEEDS)
+def test_nothing_is_sent_where_the_users_word_is_received_after_everything_was_read_again(
+    name: str, change: Change, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, sound, deed = list[bool](), Applier._check_again, DEEDS[name]
+
+    async def play(bench: Bench) -> None:
+        async def check_again(self: Applier, facts: Gathered, to_replicas: int | None) -> None:
+            await sound(self, facts, to_replicas)
+            change(bench)
+            bench.applications.remember_resource(KEY, bench.server.get("streamapps", NAMESPACE, NAME) or {})
+            done.append(False)
+
+        monkeypatch.setattr(Applier, "_check_again", check_again)
+        deed.begin(bench)
+        await bench.run(lambda: bool(done))
+        done.append(deed.is_done(bench))
+
+    on_a_bench(play, **deed.spec)
+    assert not any(done)
+
+
+def rebalance(bench: Bench) -> None:
+    bench.group._rebalance()
+
+
+def lose_the_brokers(bench: Bench) -> None:
+    bench.group.is_reachable = False
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize(
+    ("name", "change"), [("removal", rebalance), ("removal", lose_the_brokers), ("restart", rebalance)]
+)
+def test_nothing_is_sent_where_the_group_has_changed_since_it_was_judged(
+    name: str, change: Change, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, sound, deed = list[bool](), Applier._check_again, DEEDS[name]
+
+    async def play(bench: Bench) -> None:
+        async def check_again(self: Applier, facts: Gathered, to_replicas: int | None) -> None:
+            await sound(self, facts, to_replicas)
+            change(bench)
+            bench.clock.move(1)
+            assert facts.application.watch is not None
+            await facts.application.watch.poll()
+            done.append(False)
+
+        monkeypatch.setattr(Applier, "_check_again", check_again)
+        deed.begin(bench)
+        await bench.run(lambda: bool(done))
+        done.append(deed.is_done(bench))
+
+    on_a_bench(play, **deed.spec)
+    assert not any(done)
+
+
 @pytest.mark.guarantee(3)
 def test_no_pod_goes_that_is_desired_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not done_after(DEEDS["removal"], desire_all_again, monkeypatch)

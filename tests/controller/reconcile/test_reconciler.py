@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 from structlog.typing import EventDict
 
-from streamapp.api.names import MIGRATION
+from streamapp.api.names import FENCE, HOLD_GENERATION, HOLD_RECORD, MIGRATION
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered
-from streamapp.core.facts.hold_annotation import decode
-from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.group import StandbySetting
+from streamapp.core.facts.hold_annotation import decode, encode
+from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RaiseState
 from streamapp.core.facts.lag import Unknown
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.api_server import Write
-from tests.support.example import END, task_set
+from tests.support.example import END, NOW, task_set
 
 
 def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], **spec: Any) -> None:
@@ -147,6 +148,95 @@ def test_a_new_process_writes_its_own_epoch_into_the_record_before_anything_else
         assert new.epoch > old.epoch
         assert (new.hold, new.step) == (old.hold, old.step)
         assert written(bench, before) == ["PATCH statefulsets/"]
+
+    on_a_bench(play)
+
+
+def holds(bench: Bench) -> list[str]:
+    """The ID of the hold on record, and what stands beside the record."""
+    found = decode(bench.record() or "")
+    assert isinstance(found, HoldRecord)
+    assert found.hold is not None
+    return [found.hold.id, bench.statefulset()["metadata"]["annotations"][HOLD_GENERATION]]
+
+
+def generation(bench: Bench) -> int:
+    """Of the StreamApp."""
+    app = bench.server.get("streamapps", NAMESPACE, NAME) or {}
+    return int(app["metadata"]["generation"])
+
+
+@pytest.mark.guarantee(2)
+def test_a_new_process_does_not_continue_a_hold_that_was_called_off_while_none_ran() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        first, beside = holds(bench)
+        assert beside == f"{first} {generation(bench)}"
+        await bench.restart()
+        await bench.run(lambda: bench.condition("ScaleDownHeld") == ("True", "LearnersCatchingUp"))
+        assert holds(bench) == [first, beside]
+        await bench.stop()
+        bench.desired(4)
+        bench.desired(3)
+        await bench.restart()
+        await bench.run(lambda: bench.record() is not None and holds(bench)[0] != first)
+        assert holds(bench)[1] == f"{holds(bench)[0]} {generation(bench)}"
+        assert bench.granted() == 4
+
+    on_a_bench(play)
+
+
+def test_a_record_of_an_earlier_version_is_continued_and_says_the_generation_from_then_on() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        first, beside = holds(bench)
+        live = bench.statefulset()
+        annotations = {name: text for name, text in live["metadata"]["annotations"].items() if name != HOLD_GENERATION}
+        bench.server.put("statefulsets", {**live, "metadata": {**live["metadata"], "annotations": annotations}})
+        await bench.restart()
+        await bench.run(lambda: HOLD_GENERATION in bench.statefulset()["metadata"]["annotations"])
+        assert holds(bench) == [first, beside]
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(2)
+def test_a_new_process_fences_a_record_that_it_cannot_read_and_goes_on_once_it_can() -> None:
+    """As when an older release takes over: what the former process can read, it can have judged a removal by."""
+
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        legible = bench.record() or ""
+        garbled = legible.replace('"version":1', '"version":2')
+        bench.server.put("statefulsets", with_record(bench, garbled))
+        await bench.restart()
+        judged_before = bench.statefulset()["metadata"]["resourceVersion"]
+        bench.clock.move(1)
+        await bench.make_pass()
+        assert bench.statefulset()["metadata"]["resourceVersion"] != judged_before
+        assert (bench.record(), bench.granted()) == (garbled, 4)
+        await bench.run(lambda: bench.condition("ScaleDownHeld") == ("True", "HoldRecordUnreadable"))
+        beside = bench.statefulset()["metadata"]["resourceVersion"]
+        for _ in range(20):
+            bench.clock.move(5)
+            await bench.make_pass()
+        assert bench.statefulset()["metadata"]["resourceVersion"] == beside
+        bench.server.put("statefulsets", with_record(bench, legible))
+        bench.group.lag = 0
+        await bench.make_pass()
+        old, new = decode(legible), decode(bench.record() or "")
+        assert isinstance(old, HoldRecord)
+        assert isinstance(new, HoldRecord)
+        assert (new.epoch > old.epoch, new.hold) == (True, old.hold)
+        assert FENCE not in bench.statefulset()["metadata"]["annotations"]
+        await bench.run(lambda: bench.is_settled(3))
+        assert bench.wrongs == []
 
     on_a_bench(play)
 
@@ -304,6 +394,78 @@ def test_a_streamapp_that_is_gone_is_forgotten() -> None:
         assert bench.applications.find(KEY) is None
 
     on_a_bench(play)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["the same process", "a new process"])
+@pytest.mark.parametrize("what", ["the StatefulSet", "the record"])
+def test_a_setting_that_must_be_put_back_outlasts_what_another_hand_deletes(what: str, is_replaced: bool) -> None:
+    """The process remembers it, and a new one takes it from the status."""
+    raised = RaisedStandbys(before=None, instead_of=0, to=1, at=NOW, state=RaiseState.SEEN)
+
+    async def play(bench: Bench) -> None:
+        record = HoldRecord(epoch=Epoch(lease=0, counter=int(bench.clock.now().timestamp())), standbys=raised)
+        bench.server.put("statefulsets", with_record(bench, encode(record)))
+        await bench.make_pass()
+        if what == "the record":
+            bench.server.put("statefulsets", with_record(bench, None))
+        else:
+            bench.server.remove("statefulsets", NAMESPACE, NAME)
+        if is_replaced:
+            await bench.restart()
+        for _ in range(4):
+            bench.clock.move(2)
+            await bench.make_pass()
+        found = decode(bench.record() or "")
+        assert isinstance(found, HoldRecord)
+        assert found.standbys is not None
+        assert (found.standbys.before, found.standbys.to, found.standbys.state) == (None, 1, RaiseState.SEEN)
+        assert bench.status()["raisedStandbys"]["to"] == 1
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize(("before", "left"), [(None, (0, False)), (2, (2, True))])
+def test_after_a_change_to_the_classic_protocol_the_setting_is_put_back_and_the_record_ends(
+    before: int | None, left: tuple[int, bool]
+) -> None:
+    """It has no effect then, but would count again after the way back. While it is on record, each look is quick."""
+
+    async def play(bench: Bench) -> None:
+        raised = RaisedStandbys(before=before, instead_of=0, to=1, at=bench.clock.now(), state=RaiseState.SEEN, lease=0)
+        record = HoldRecord(epoch=Epoch(lease=0, counter=int(bench.clock.now().timestamp())), standbys=raised)
+        bench.group.unused_standbys = StandbySetting(1, is_set=True)
+        bench.server.put("statefulsets", with_record(bench, encode(record)))
+        await bench.run(lambda: bench.record() is None)
+        assert bench.group.unused_standbys == StandbySetting(*left)
+        watch = bench.applications.get(KEY, bench.group.app_uid).watch
+        assert watch is not None
+        await bench.run(lambda: not watch.is_busy)
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(2)
+def test_what_another_hand_set_for_a_group_that_is_classic_now_stays() -> None:
+    async def play(bench: Bench) -> None:
+        raised = RaisedStandbys(before=None, instead_of=0, to=1, at=NOW, state=RaiseState.SEEN, lease=0)
+        record = HoldRecord(epoch=Epoch(lease=0, counter=int(bench.clock.now().timestamp())), standbys=raised)
+        bench.group.unused_standbys = StandbySetting(2, is_set=True)
+        bench.server.put("statefulsets", with_record(bench, encode(record)))
+        await bench.restart()
+        await bench.run(lambda: bench.record() is None)
+        assert bench.group.unused_standbys == StandbySetting(2, is_set=True)
+
+    on_a_bench(play)
+
+
+def with_record(bench: Bench, text: str | None) -> Any:
+    """The StatefulSet with another hold record, or without one."""
+    live = bench.statefulset()
+    others = {name: value for name, value in live["metadata"].get("annotations", {}).items() if name != HOLD_RECORD}
+    record = {} if text is None else {HOLD_RECORD: text}
+    return {**live, "metadata": {**live["metadata"], "annotations": {**others, **record}}}
 
 
 def test_a_decision_that_stays_the_same_is_logged_once(log_lines: list[EventDict]) -> None:

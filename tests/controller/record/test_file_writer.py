@@ -94,6 +94,24 @@ def test_a_file_is_closed_when_it_is_old_enough(tmp_path: Path) -> None:
     assert [one["seq"] for one in disk.written()] == [0, 1]
 
 
+def test_samples_go_into_files_of_their_own_that_are_closed_with_the_others(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, close_bytes=20_000)
+    disk.writer.start()
+    for first in range(0, 60, 10):
+        disk.queue.add([line(seq, 1_000)._replace(is_of_samples=seq % 10 != 9) for seq in range(first, first + 10)])
+        until(lambda at=first: disk.count("lines") >= at + 10)
+    until(lambda: len(finished(tmp_path)) >= 2)
+    names = [path.name for _, _, path in finished(tmp_path)]
+    assert sum("-samples" in name for name in names) * 2 == len(names), "both are closed when one is due"
+    assert disk.end()
+    assert sorted(one["seq"] for one in disk.written()) == list(range(60))
+    for _, _, path in finished(tmp_path):
+        numbers = [json.loads(one)["seq"] for one in gzip.decompress(path.read_bytes()).splitlines()]
+        assert numbers == sorted(numbers)
+        assert {number % 10 != 9 for number in numbers} == {path.name.endswith("-samples.jsonl.gz")}
+        assert int(path.name.split("-")[1].split(".")[0]) == numbers[0]
+
+
 def test_what_a_process_before_left_is_recovered_at_the_start(tmp_path: Path) -> None:
     file = record_files.OpenFile(tmp_path, "pod_0", 0, datetime.now(UTC))
     file.write(line(0).text)
@@ -195,7 +213,7 @@ def test_what_waits_for_a_disk_that_cannot_be_written_is_bounded_and_what_is_los
         disk.queue.add([line(seq, 100)])
         time.sleep(0.002)
     assert disk.count("errors") > 3
-    waiting = sum(len(entry.text) for entry in disk.writer._pending)
+    waiting = sum(len(entry.text) for part in disk.writer._parts for entry in part.pending)
     assert waiting <= 6_000
     folder.unlink()
     assert disk.end()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from lab.settings import REPOSITORY
 from streamapp.controller.record.files import (
     OpenFile,
     RecordLimits,
+    every_file,
     finished,
     hidden,
     keep_within,
@@ -45,6 +47,7 @@ def test_a_file_is_shown_when_it_is_whole_in_the_folder_of_its_day(tmp_path: Pat
     file = OpenFile(tmp_path, "pod_1", 7, AT)
     file.write(line(7) + line(8))
     assert finished(tmp_path) == []
+    assert file.hidden.read_bytes() == line(7) + line(8)
     assert list(whole_lines(file.hidden)) == [line(7), line(8)]
     file.finish()
     path = tmp_path / "2026-11-21" / "pod_1-000000000007.jsonl.gz"
@@ -97,7 +100,7 @@ def test_a_file_that_was_recovered_already_is_not_written_again(tmp_path: Path) 
     assert not path.exists()
 
 
-WRITES = range(1, 45)
+WRITES = range(1, 56)
 """Each call that changes the disk while three files are written, and some that are none any more."""
 
 KILLED = """
@@ -119,7 +122,7 @@ KILLED = """
 
     def write_and_die(folder, fatal):
         calls, number = [], 0
-        for name in ("open", "write", "fsync", "close", "rename"):
+        for name in ("open", "write", "fsync", "close", "rename", "unlink"):
             setattr(os, name, dying(getattr(os, name), calls, fatal))
         for _ in range(3):
             file = OpenFile(folder, "pod_1", number, datetime(2026, 11, 21, tzinfo=UTC))
@@ -176,4 +179,27 @@ def test_the_oldest_files_go_first_and_folders_with_them(tmp_path: Path) -> None
     assert (kept.removed, kept.oldest_seconds) == (1, 1_000)
     kept = keep_within(tmp_path, RecordLimits(0, 1e6), now=3_000)
     assert (kept.total_bytes, kept.oldest_seconds, kept.removed) == (0, 0, 2)
-    assert hidden(Path("a/b.jsonl.gz")) == Path("a/.b.jsonl.gz.open")
+    assert hidden(Path("a/b.jsonl.gz")) == Path("a/.b.jsonl.open")
+
+
+def test_a_file_that_an_older_operator_left_is_recovered_though_it_is_compressed(tmp_path: Path) -> None:
+    pack = zlib.compressobj(6, zlib.DEFLATED, 31)
+    flushed = pack.compress(line(0) + line(1)) + pack.flush(zlib.Z_SYNC_FLUSH)
+    torn = pack.compress(line(2)) + pack.flush(zlib.Z_SYNC_FLUSH)
+    day = tmp_path / "2026-11-21"
+    day.mkdir()
+    (day / ".pod_1-000000000000.jsonl.gz.open").write_bytes(flushed + torn[:-6])
+    assert recover(tmp_path) == 1
+    [(_, _, path)] = finished(tmp_path)
+    assert path.name == "pod_1-000000000000.jsonl.gz"
+    assert gzip.decompress(path.read_bytes()) == line(0) + line(1)
+    assert [one.name for one in day.iterdir()] == [path.name]
+
+
+def test_a_file_that_is_finished_in_this_moment_is_there_once(tmp_path: Path) -> None:
+    file = OpenFile(tmp_path, "pod_1", 0, AT)
+    file.write(line(0))
+    left = file.hidden.read_bytes()
+    file.finish()
+    file.hidden.write_bytes(left)  # it is removed after the other one is there
+    assert [path for _, path in every_file(tmp_path)] == [file.path]

@@ -13,7 +13,7 @@ from aiohttp import ClientSession
 from streamapp.controller.http import routes
 from streamapp.controller.http.routes import of_history, serve_people
 from streamapp.controller.record import reader
-from streamapp.controller.record.files import OpenFile, every_file
+from streamapp.controller.record.files import SAMPLES, OpenFile, every_file
 from streamapp.controller.record.reader import RecordHistory
 from streamapp.kube.client.kinds import Key
 
@@ -39,6 +39,14 @@ def folder(tmp_path: Path) -> Path:
     second.leave()
     os.utime(second.hidden, (START.timestamp() + 9, START.timestamp() + 9))
     return tmp_path
+
+
+def test_files_of_samples_are_not_opened(folder: Path) -> None:
+    samples = OpenFile(folder, "pod_1", 8, START, SAMPLES)
+    samples.write(line(8, "scale"))  # which is never in one
+    samples.leave()
+    lines, is_whole = reader.notable(every_file(folder), Key("shop", "orders"), START)
+    assert ([one["seq"] for one in lines], is_whole) == ([0, 3, 6, 7], True)
 
 
 async def asked(found: RecordHistory, path: str) -> tuple[int, Any]:

@@ -11,15 +11,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from streamapp.controller.leader.leadership import ALONE, Alone
+from streamapp.controller.leader.leadership import Alone, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError
-from streamapp.controller.record.files import finished
+from streamapp.controller.record.files import finished, is_of_samples
 from streamapp.controller.record.recorder import PassRecorder
 from streamapp.controller.record.setup import Recording, recording, term_of
 from streamapp.controller.settings import Settings
@@ -43,12 +44,15 @@ def recording_on(bench: Bench, folder: Path, **settings: Any) -> Recording:
 
 
 def lines_in(folder: Path) -> list[Line]:
-    files = sorted((path for _, _, path in finished(folder)), key=lambda path: path.name)
-    found = [json.loads(text) for path in files for text in gzip.decompress(path.read_bytes()).splitlines()]
+    found = []
+    for _, _, path in finished(folder):
+        lines = [json.loads(text) for text in gzip.decompress(path.read_bytes()).splitlines()]
+        assert {line["kind"] == "samples" for line in lines} == {is_of_samples(path)}
+        found += lines
     for line in found:
         VALIDATOR.validate(line)
         RECORD.validate_python(line)
-    return found
+    return sorted(found, key=lambda line: line["seq"])
 
 
 async def held_and_released(bench: Bench) -> None:
@@ -86,6 +90,20 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> list[Line]:
 
 def of(lines: list[Line], kind: str) -> list[Line]:
     return [line for line in lines if line["kind"] == kind]
+
+
+def copies_in(lines: list[Line]) -> list[Line]:
+    """The samples, a line for each copy."""
+    found = []
+    for line in of(lines, "samples"):
+        for copies in line["copies"]:
+            for number, task in enumerate(copies["tasks"]):
+                known = {"task": task, "ts": copies["at"], "epoch": line["epoch"]}
+                for one, many in (("offset", "offsets"), ("endOffset", "endOffsets")):
+                    if copies.get(many) and copies[many][number] is not None:
+                        known[one] = copies[many][number]
+                found.append({**copies, **known})
+    return found
 
 
 def test_every_line_has_its_number_and_belongs_to_the_application(story: list[Line]) -> None:
@@ -148,7 +166,7 @@ def test_pods_and_layouts_are_on_record_when_they_change(story: list[Line]) -> N
 
 
 def test_copies_that_are_behind_are_sampled_and_once_more_when_they_are_not(story: list[Line]) -> None:
-    samples = of(story, "sample")
+    samples = copies_in(story)
     assert {line["task"] for line in samples} == {f"0_{partition}" for partition in range(6)}
     measured = [line for line in samples if line["role"] == "STANDBY" and "endOffset" in line]
     behind = [line for line in measured if line["endOffset"] - line["offset"] == 500_000]
@@ -195,8 +213,8 @@ def test_a_pod_that_took_the_place_of_another_between_two_passes_is_what_is_ther
 
 
 def test_the_number_of_the_lease_is_known_only_where_there_is_one() -> None:
-    assert term_of(ALONE)() is None
-    assert term_of(Alone(transitions=4))() == 4
+    assert term_of(Alone(transitions=4))() is None
+    assert term_of(cast("Leadership", SimpleNamespace(transitions=4)))() == 4
 
 
 def test_a_fault_in_the_recorder_ends_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,10 @@ from streamapp.controller.record.queue import QueuedLine, RecordQueue
 from streamapp.controller.record.setup import recording
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
 from streamapp.controller.settings import Settings
-from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeError
-from streamapp.kafka.producer import Message
+from streamapp.kafka.connection.errors import InvalidSettingsError, KafkaAccessError, RecordsTooLargeError
+from streamapp.kafka.connection.settings import KafkaSettings, Tls
+from streamapp.kafka.producer.frames import Message
+from streamapp.kafka.producer.producer import Producer
 
 
 def told(seq: int, dropped: int) -> QueuedLine:
@@ -28,20 +30,27 @@ class Broker:
 
     def __init__(self) -> None:
         self.is_there = True
+        self.has_settings = True
+        self.refusals: list[KafkaAccessError | None] = []
+        """For the next lines, one each."""
         self.most_bytes = 1_000_000
         self.taken: list[Message] = []
         self.is_closed = False
 
-    async def send(self, messages: Sequence[Message], deadline_seconds: float) -> None:
-        assert deadline_seconds <= 5
+    async def send(self, messages: Sequence[Message]) -> Sequence[KafkaAccessError | None]:
         await asyncio.sleep(0)
+        if not self.has_settings:
+            raise InvalidSettingsError("client properties", "there are none", "see that the Secret is there")
         if not self.is_there:
             raise KafkaAccessError("topic records: write", "it is away", "wait")
         if sum(len(one.value) for one in messages) > self.most_bytes:
-            raise RecordsTooLargeError("topic records: write", "the broker answers message_too_large", "raise it")
-        self.taken += messages
+            error = RecordsTooLargeError("topic records: write", "the broker answers message_too_large", "raise it")
+            return [error] * len(messages)
+        results = [self.refusals.pop(0) if self.refusals else None for _ in messages]
+        self.taken += [one for one, error in zip(messages, results, strict=True) if error is None]
+        return results
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self.is_closed = True
 
     def seqs(self) -> list[int]:
@@ -170,34 +179,106 @@ def test_properties_are_files_as_a_mounted_secret_has_them(tmp_path: Path) -> No
     assert properties_in("") == {}
 
 
-@pytest.mark.parametrize(("properties", "warned"), [({}, 1), ({"client.id": "flight"}, 0)])
-def test_without_the_properties_of_a_secret_nothing_is_sent_and_every_line_is_counted(
-    tmp_path: Path, properties: dict[str, str], warned: int
-) -> None:
-    for name, value in properties.items():
-        (tmp_path / name).write_text(value)
-    settings = replace(Settings(), record_bootstrap="127.0.0.1:1", record_config_folder=str(tmp_path))
-    metrics = Metrics()
-    with capture_logs() as lines:
-        made = recording(settings, metrics)
-    assert (made.topic is None) == bool(warned)
-    if warned:
-        made.recorder.queues[0].add([QueuedLine(1, b"one")])
-        assert (counted(metrics, "errors"), counted(metrics, "dropped")) == (1, 1)
-    told_of_it = [one for one in lines if one["event"] == "flight record without client properties"]
-    assert [(one["folder"], one["log_level"]) for one in told_of_it] == [(str(tmp_path), "warning")] * warned
+def test_lines_that_were_refused_are_sent_again_and_no_other() -> None:
+    async def run() -> None:
+        broker, queue, metrics = Broker(), RecordQueue(told), Metrics()
+        refusal = KafkaAccessError("topic records: write", "not now", "wait")
+        broker.refusals = [None, refusal, None, refusal]
+        writer = TopicWriter(broker, queue, metrics)
+        queue.add([line(seq) for seq in range(5)])
+        writer.start()
+        await asyncio.sleep(0.1)
+        queue.close()
+        await writer.close(1)
+        assert broker.seqs() == [0, 2, 4, 1, 3]
+        assert (counted(metrics, "lines"), counted(metrics, "errors")) == (5, 1)
+
+    asyncio.run(run())
+
+
+def test_at_the_end_what_is_on_its_way_is_waited_for_and_not_sent_twice() -> None:
+    class Slow(Broker):
+        async def send(self, messages: Sequence[Message]) -> Sequence[KafkaAccessError | None]:
+            self.taken += messages
+            await asyncio.sleep(0.1)
+            return [None] * len(messages)
+
+    async def run() -> None:
+        broker, queue, metrics = Slow(), RecordQueue(told), Metrics()
+        writer = TopicWriter(broker, queue, metrics)
+        queue.add([line(0)])
+        writer.start()
+        await asyncio.sleep(0.02)
+        queue.add([line(1)])
+        queue.close()
+        await writer.close(2)
+        assert (broker.seqs(), broker.is_closed, counted(metrics, "lines")) == ([0, 1], True, 2)
+
+    asyncio.run(run())
+
+
+def test_without_usable_settings_lines_are_dropped_and_counted_until_there_are_some() -> None:
+    async def run() -> None:
+        broker, queue, metrics = Broker(), RecordQueue(told), Metrics()
+        broker.has_settings = False
+        writer = TopicWriter(broker, queue, metrics)
+        writer.start()
+        for seq in range(20):
+            queue.add([line(seq)])
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
+        dropped = counted(metrics, "dropped")
+        assert dropped >= 1, "an alert rests on it"
+        assert broker.taken == []
+        broker.has_settings = True
+        queue.add([line(20)])
+        queue.close()
+        await writer.close(1)
+        found = [json.loads(one.value) for one in broker.taken]
+        lost = sum(one.get("dropped", 0) for one in found)
+        assert (lost, counted(metrics, "dropped")) == (dropped, dropped)
+        assert lost + sum("dropped" not in one for one in found) == 21
+
+    asyncio.run(run())
+
+
+# What the settings of the process give
+
+
+def read(settings: Settings) -> KafkaSettings:
+    """What the producer of this process would be started with now."""
+    made = recording(settings, Metrics())
+    assert made.topic is not None
+    outlet = made.topic._outlet
+    assert isinstance(outlet, Producer)
+    return outlet._read()
+
+
+def test_the_properties_of_a_secret_are_read_again_each_time(tmp_path: Path) -> None:
+    settings = replace(Settings(), record_bootstrap="127.0.0.1:1", record_config_folder=str(tmp_path / "secret"))
+    with pytest.raises(InvalidSettingsError, match="No such file"):
+        read(settings)
+    (tmp_path / "secret").mkdir()
+    with pytest.raises(InvalidSettingsError, match="there are none"):
+        read(settings)  # in the clear, to any listener, it would go otherwise
+    (tmp_path / "secret" / "security.protocol").write_text("SSL\n")
+    (tmp_path / "secret" / "user.p12").write_bytes(b"\x82")
+    assert read(settings).tls == Tls()
+    (tmp_path / "secret" / "ssl.truststore.certificates").write_text("PEM")
+    assert read(settings).tls == Tls(trusted="PEM")
 
 
 @pytest.mark.parametrize(
-    ("bootstrap", "properties"),
+    ("bootstrap", "properties", "allowed", "why"),
     [
-        ("127.0.0.1:1", {"security.protocol": "NONSENSE"}),
-        ("no port", {}),
-        ("127.0.0.1:1", {"security.protocol": "SASL_SSL", "sasl.mechanism": "NONSENSE"}),
+        ("127.0.0.1:1", {"security.protocol": "NONSENSE"}, (), "NONSENSE"),
+        ("no port", {}, (), "no port"),
+        ("127.0.0.1:1", {"security.protocol": "SASL_SSL", "sasl.mechanism": "NONSENSE"}, (), "NONSENSE"),
+        ("127.0.0.1:1", {}, ("*.kafka.svc:9092",), "the administrator did not allow this address"),
     ],
 )
-def test_settings_of_the_topic_that_cannot_be_used_are_told_and_do_not_end_the_operator(
-    tmp_path: Path, bootstrap: str, properties: dict[str, str]
+def test_settings_that_cannot_be_used_are_named(
+    tmp_path: Path, bootstrap: str, properties: dict[str, str], allowed: tuple[str, ...], why: str
 ) -> None:
     for name, value in properties.items():
         (tmp_path / name).write_text(value)
@@ -205,17 +286,32 @@ def test_settings_of_the_topic_that_cannot_be_used_are_told_and_do_not_end_the_o
         Settings(),
         record_bootstrap=bootstrap,
         record_config_folder=str(tmp_path) if properties else "",
-        record_folder=str(tmp_path / "record"),
+        allowed_brokers=allowed,
     )
-    metrics = Metrics()
-    with capture_logs() as lines:
+    with pytest.raises(InvalidSettingsError, match=why):
+        read(settings)
+
+
+def test_without_the_properties_of_a_secret_no_process_is_started_and_the_log_says_so(tmp_path: Path) -> None:
+    settings = replace(Settings(), record_bootstrap="127.0.0.1:1", record_config_folder=str(tmp_path))
+
+    async def run() -> None:
+        metrics = Metrics()
         made = recording(settings, metrics)
-    assert made.topic is None
-    assert made.writer is not None, "files are written all the same"
-    assert counted(metrics, "errors") == 1
-    for queue in made.recorder.queues:
-        queue.add([QueuedLine(1, b"one"), QueuedLine(2, b"two")])
-    assert counted(metrics, "dropped") == 2, "an alert rests on it"
-    told_of_it = [one for one in lines if one["event"] == "flight record not sent to its topic"]
-    assert len(told_of_it) == 1
-    assert told_of_it[0]["next"]
+        made.start()
+        for seq in range(10):
+            made.recorder.queues[0].add([line(seq)])
+            await asyncio.sleep(0.01)
+        assert made.topic is not None
+        assert isinstance(made.topic._outlet, Producer)
+        assert made.topic._outlet._child is None
+        await made.close()
+        assert counted(metrics, "errors") >= 1
+        assert counted(metrics, "dropped") == 10
+
+    with capture_logs() as logged:
+        asyncio.run(run())
+    (found,) = [one for one in logged if one["event"] == "flight record not sent"]
+    assert found["log_level"] == "warning"
+    assert str(tmp_path) in found["error"]
+    assert "it is read again" in found["error"]

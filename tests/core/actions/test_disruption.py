@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import Announce, CloseBudget, Decision, OpenBudget, TriggerRebalance
+from streamapp.core.actions.decision import Announce, CloseBudget, Decision, OpenBudget, TriggerRebalance, Verdict
 from streamapp.core.decide import decide
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, RolloutPolicy, ScalingPolicy
@@ -301,7 +301,49 @@ def test_a_dry_run_closes_what_is_no_longer_covered_and_opens_nothing() -> None:
     dry = {"app": {"dry_run": True}}
     closed = decide(a_case(members=LAGGING, **dry, **with_budget(budget=Budget.OPEN)), FOLLOWS)
     assert [type(step) for step in closed.plan] == [CloseBudget]
+    assert condition(closed) == ("False", "LearnersCatchingUp")
     assert decide(a_case(**dry), FOLLOWS).plan == ()
+
+
+@pytest.mark.parametrize(
+    ("budget", "policy", "stands"),
+    [
+        (with_budget(budget=Budget.CLOSED), FOLLOWS, ("False", "DryRun")),
+        (with_budget(budget=Budget.OPEN), FOLLOWS, ("True", "EveryTaskCovered")),
+        (with_budget(budget=Budget.OPEN, budget_lease=7), FOLLOWS, ("False", "DryRun")),
+        (with_budget(budget=Budget.ABSENT), FOLLOWS, ("True", "DryRun")),
+        (with_budget(budget=Budget.OPEN_FOR_ONE, evictable=1), FOLLOWS, ("True", "DryRun")),
+        (with_budget(budget=Budget.OPEN, budget_lease=None), ScalingPolicy(), ("True", "OneAtATime")),
+    ],
+    ids=["it stays closed", "it is open", "it is closed as a fence", "there is none", "another pod", "always"],
+)
+def test_a_dry_run_says_what_the_budget_allows_and_not_what_it_would(
+    budget: dict[str, Any], policy: ScalingPolicy, stands: tuple[str, str]
+) -> None:
+    assert condition(decide(a_case(app={"dry_run": True}, **budget), policy)) == stands
+
+
+def test_a_budget_that_is_open_for_one_pod_is_closed_before_it_opens_for_another() -> None:
+    """The one that may be evicted can be on its way since the last look, and would be a second pod that is away."""
+    found = [
+        budget_steps(decide(drained_case(2, **with_budget(budget=allows, evictable=evictable)), ON_DEMAND))
+        for allows, evictable in ((Budget.OPEN_FOR_ONE, 1), (Budget.CLOSED, None), (Budget.OPEN_FOR_ONE, 2))
+    ]
+    assert found == [[("CloseBudget", "EvictionCovered", None)], [("OpenBudget", "EvictionCovered", 2)], []]
+
+
+def test_a_dry_run_tells_nobody_that_a_pod_may_be_evicted() -> None:
+    for dry_run, reasons in ((False, [Reason.EvictionCovered]), (True, [])):
+        decision = decide(drained_case(2, app={"dry_run": dry_run}), ON_DEMAND)
+        assert [event.reason for event in decision.events] == reasons
+
+
+def test_a_dry_run_of_a_removal_leaves_the_budget_open() -> None:
+    removal = a_case(app={"dry_run": True}, desired=2, **with_budget(budget=Budget.OPEN, budget_lease=None))
+    decision = decide(removal, ScalingPolicy())
+    assert (decision.verdict, condition(decision)) == (Verdict.STEP, ("True", "DryRun"))
+    (told,) = [one.detail for one in decision.conditions if one.type == "DisruptionAllowed"]
+    assert told == "The PodDisruptionBudget stays open. Withheld: StepOpen."
 
 
 def test_a_budget_is_left_open_by_a_streamapp_that_is_deleted() -> None:

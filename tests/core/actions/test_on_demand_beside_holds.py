@@ -1,6 +1,7 @@
 """Learners on demand outside of scale-downs: restarts of drained pods, a scale-up that settles, what is reported."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.reasons import Reason
-from tests.builders import a_pod, a_reading, a_record, a_snapshot, a_step, ago, pods, steps, told
+from tests.builders import NOW, a_pod, a_reading, a_record, a_snapshot, a_step, ago, pods, steps, told
 from tests.support import example
 
 POLICY = ScalingPolicy(agent=True)
@@ -122,14 +123,14 @@ def test_agents_come_in_by_the_old_rules_even_where_learners_on_demand_are_deman
 # A scale-up settles.
 
 
-def growing(lag: int, learning: int = 2) -> Snapshot:
+def growing(lag: int, learning: int = 2, **made_with: Any) -> Snapshot:
     """A third pod that learns two tasks, of which the assignor has scheduled the moves."""
     members = (
         example.member(0, active=(0, 1, 4), follow_up=FollowUp.SCHEDULED),
         example.member(1, active=(2, 3, 5)),
         example.member(2, standby=(4, 5), lag=lag),
     )
-    made = example.assigned(learning=learning, follow_up_is_watch=False)
+    made = example.assigned(learning=learning, follow_up_is_watch=False, **made_with)
     return steady(members, example.agents(members, round=made))
 
 
@@ -144,6 +145,26 @@ def test_the_eager_are_rebalanced_when_some_are_there() -> None:
     eager = replace(POLICY, rebalance=Rebalance.EAGER)
     assert rebalances(decide(growing(500_000, learning=3), eager)) == ["TasksReadyToMove"]
     assert rebalances(decide(growing(500_000, learning=2), eager)) == []
+
+
+@pytest.mark.parametrize("rebalance", Rebalance)
+def test_no_rebalance_is_triggered_for_a_process_that_warms_up_and_the_resource_says_so(rebalance: Rebalance) -> None:
+    policy = replace(POLICY, rebalance=rebalance)
+    told_of = []
+    for warm_at in (NOW + timedelta(seconds=4), NOW):
+        decision = decide(growing(0, warm_at=warm_at), policy)
+        (converged,) = [one for one in decision.conditions if one.type == "Converged"]
+        told_of.append((converged.reason, f"until {warm_at:%H:%M:%S} UTC" in converged.detail, rebalances(decision)))
+    assert told_of == [
+        (Reason.ProcessWarmsUp, True, []),
+        (Reason.TasksReadyToMove, False, ["TasksReadyToMove"]),
+    ]
+
+
+def test_while_a_process_warms_up_and_its_learners_are_behind_the_learners_are_what_is_told() -> None:
+    decision = decide(growing(500_000, learning=3, warm_at=NOW + timedelta(seconds=4)), POLICY)
+    assert decision.convergence.waits_for is not None
+    assert (decision.convergence.waits_for.reason, rebalances(decision)) == (Reason.LearnersCatchingUp, [])
 
 
 # What is known without a triggered rebalance.

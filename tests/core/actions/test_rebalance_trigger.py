@@ -1,12 +1,13 @@
 """When a triggered rebalance helps, how often, and when none may be sent."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from streamapp.core.actions.decision import TriggerRebalance
-from streamapp.core.actions.rebalance_trigger import Waiting, rebalance_for, seen, sent
+from streamapp.core.actions.rebalance_trigger import Waiting, failed, rebalance_for, seen, sent
 from streamapp.core.decide import decide
 from streamapp.core.evidence.eta import EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.evidence.evidence import Evidence
@@ -15,7 +16,7 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import FollowUp, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord, Progress
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Episode, RebalanceHistory, Snapshot
+from streamapp.core.facts.snapshot import Episode, RebalanceHistory, RefusedTriggers, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.reasons import Reason
 from tests.builders import (
@@ -142,6 +143,30 @@ def test_triggered_rebalance_that_were_in_vain_before_the_first_good_reading_do_
     assert triggered(a_snapshot(readings=readings, rebalances=waited)) == ["ReadingsPending"]
 
 
+@pytest.mark.parametrize(
+    ("sent_ago", "watched_ago", "is_due"),
+    [
+        pytest.param((3000, 2900, 2800, 2700, 2600, 400, 100), 99, True, id="positions were known until then"),
+        pytest.param((3000, 2900, 2800, 2700, 2600, 400, 9), 399, False, id="never two within ten seconds"),
+        pytest.param((3000, 2900, 2800, 2700, 2600, 30, 10), 99, True, id="a new coordinator shows three joins"),
+        pytest.param((3000, 2900, 2800, 2700, 30, 20, 10), 99, False, id="and what shows none after that may never"),
+        pytest.param((3000, 2900, 2800, 2700, 2600, 400, 100), None, False, id="no join was ever watched"),
+    ],
+)
+def test_positions_that_a_new_coordinator_hides_are_soon_brought_back(
+    sent_ago: tuple[float, ...], watched_ago: float | None, is_due: bool
+) -> None:
+    hidden = tuple(a_reading(GROUP, at=at, rebalance=None) for at in (1, 6))
+    watched = (
+        ()
+        if watched_ago is None
+        else (a_reading(LAGGING, at=watched_ago, rebalance=example.rebalance(LAGGING, ago(watched_ago))),)
+    )
+    rebalances = RebalanceHistory(sent=tuple(map(ago, sent_ago)), layout_since=ago(3600))
+    snapshot = a_snapshot(readings=(*hidden, *watched), rebalances=rebalances, record=a_record(since=ago(3600)))
+    assert triggered(snapshot) == (["PositionsUnknown"] if is_due else [])
+
+
 def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> None:
     alone = a_snapshot(pods=1, desired=0, record=a_record(granted=1, target=0))
     assert triggered(replace(alone, readings=alone.readings[:1]), ScalingPolicy(allow_zero=True)) == []
@@ -211,8 +236,14 @@ def too_fast() -> Snapshot:
     return a_snapshot(desired=3, record=None, readings=readings)
 
 
-def triggered_within(hours: float, at_rest: Snapshot) -> list[float]:
-    """Seconds from the beginning at which a rebalance is triggered, if none of them changes anything."""
+def triggered_within(hours: float, at_rest: Snapshot, lags: Sequence[int] = ()) -> list[float]:
+    """Seconds from the beginning at which a rebalance is triggered, if none of them changes anything but the lag.
+
+    Args:
+        hours: For so long.
+        at_rest: How it begins.
+        lags: The lag of each copy after the first join, the second and so on; by default as at the beginning.
+    """
     when: list[float] = []
     snapshot = at_rest
     for second in range(0, round(hours * 3600), 10):
@@ -221,6 +252,9 @@ def triggered_within(hours: float, at_rest: Snapshot) -> list[float]:
         if any(isinstance(step, TriggerRebalance) for step in decision.plan):
             when.append(second)
             snapshot = replace(snapshot, rebalances=sent(snapshot.rebalances, snapshot.now))
+            if lags:
+                shown_next = example.two_readings(example.members(3, lag=lags[len(when)]))
+                snapshot = replace(snapshot, readings=shown_next)
         shown = snapshot.rebalances
         earlier = RebalanceHistory(
             sent=tuple(at - seconds(10) for at in shown.sent),
@@ -250,6 +284,19 @@ SIX = [0, 10, 30, 70, 150, 310]
 )
 def test_an_application_at_rest_is_not_rebalanced_for_ever(at_rest: Snapshot) -> None:
     assert triggered_within(1.5, at_rest) == SIX
+
+
+def test_copies_that_fall_ever_further_behind_bring_no_rebalance_for_ever() -> None:
+    """Where records come faster than copies restore them, a join can show less lag than the one before all the same."""
+    at_rest = a_snapshot(desired=3, record=None, members=LAGGING)
+    ever_more = [560_000 + 40_000 * join - 60_000 * (join % 2) for join in range(100)]
+    assert triggered_within(3, at_rest, ever_more) == SIX
+
+
+def test_copies_that_catch_up_are_asked_for_until_they_have() -> None:
+    at_rest = a_snapshot(desired=3, record=None, members=LAGGING)
+    ever_less = [max(0, 500_000 - 40_000 * join) for join in range(100)]
+    assert len(triggered_within(3, at_rest, ever_less)) == 13
 
 
 def in_vain(**changes: Any) -> Snapshot:
@@ -330,8 +377,8 @@ def test_the_probe_member_looks_like_a_member_of_the_lowest_pod() -> None:
     )
 
 
-def test_the_clock_of_a_hold_is_written_in_the_same_plan_as_a_triggered_rebalance() -> None:
-    counted = Progress(best=980_000, improved_at=ago(60), counted_at=ago(10))
+def test_the_progress_of_a_hold_is_written_in_the_same_plan_as_a_triggered_rebalance() -> None:
+    counted = Progress(best=2_000_000, improved_at=ago(60), counted_at=ago(90))
     record: HoldRecord = a_record(reason=Reason.LearnersCatchingUp, progress=counted)
     plan = decide(a_snapshot(members=LAGGING, record=record), POLICY).plan
     assert [type(step).__name__ for step in plan] == ["WriteHoldRecord", "TriggerRebalance"]
@@ -362,3 +409,55 @@ def test_the_age_of_the_layout_is_remembered(history: Any, after: Any, changed: 
     memory = RebalanceHistory(sent=(ago(30),), layout_since=ago(60))
     expected = replace(memory, layout_since=after.ended_at) if changed else memory
     assert seen(memory, history, after) == expected
+
+
+def refused(times: int, seconds_ago: float) -> RebalanceHistory:
+    """So many triggers failed, the last one so long ago."""
+    return RebalanceHistory(refused=RefusedTriggers(times=times, at=ago(seconds_ago), why="READ is missing."))
+
+
+@pytest.mark.parametrize(
+    ("times", "seconds_ago", "is_sent"),
+    [(1, 1.9, False), (1, 2, True), (2, 3.9, False), (2, 4, True), (8, 255, False), (9, 299, False), (99, 300, True)],
+)
+def test_a_trigger_that_fails_is_tried_again_ever_more_rarely(times: int, seconds_ago: float, is_sent: bool) -> None:
+    at_rest = a_snapshot(members=UNSETTLED, desired=3, record=None, rebalances=refused(times, seconds_ago))
+    assert triggered(at_rest) == (["FollowUpScheduled"] if is_sent else [])
+
+
+def test_whatever_waits_for_a_rebalance_says_that_its_triggers_fail() -> None:
+    at = f"{ago(3) + seconds(4):%H:%M:%S} UTC."
+    told = f"A rebalance trigger failed 2 times: READ is missing. The next one follows at {at}"
+    at_rest = decide(a_snapshot(members=UNSETTLED, desired=3, record=None, rebalances=refused(2, 3)), POLICY)
+    missing = at_rest.convergence.waits_for
+    assert missing is not None
+    assert missing.detail.endswith(told)
+    assert [one.detail.endswith(told) for one in at_rest.conditions if one.type == "Converged"] == [True]
+    held = decide(a_snapshot(members=LAGGING, rebalances=refused(2, 3)), POLICY)
+    assert held.detail.endswith(told)
+    rolling = a_snapshot(
+        members=LAGGING, desired=3, record=None, statefulset={"update_revision": "new"}, rebalances=refused(2, 3)
+    )
+    (reconciling,) = [one for one in decide(rolling, POLICY).conditions if one.type == "Reconciling"]
+    assert reconciling.detail.endswith(told)
+    reading = a_reading(GROUP, rebalance=None)
+    quiet = decide(a_snapshot(readings=(reading,), desired=3, record=None, rebalances=refused(2, 3)), POLICY)
+    assert not any("failed" in one.detail for one in quiet.conditions)
+
+
+def test_a_hold_that_begins_after_a_failure_tries_at_once() -> None:
+    failed_before = replace(a_snapshot(members=LAGGING), rebalances=refused(9, 61))
+    assert triggered(failed_before) == ["LearnersCatchingUp"]
+    assert triggered(replace(failed_before, rebalances=refused(9, 59))) == []
+
+
+def test_failures_are_forgotten_with_the_next_trigger_or_another_layout_but_not_for_a_probe_member() -> None:
+    history = failed(failed(RebalanceHistory(), ago(9), "no answer"), ago(5), "READ is missing")
+    assert history.refused == RefusedTriggers(times=2, at=ago(5), why="READ is missing")
+    assert sent(history, NOW).refused is None
+    before, moved = a_reading(GROUP, at=8), a_reading(UNPROVEN[:2], at=1)
+    assert seen(history, (before,), moved).refused is None
+    probe = replace(example.member(7), client_id=PROBE_CLIENT_ID, client_host="10.9.9.9")
+    assert seen(history, (before,), a_reading((*GROUP, probe), at=1)).refused == history.refused
+    alike = replace(probe, client_id=f"{PROBE_CLIENT_ID}-StreamThread-1-consumer")
+    assert seen(history, (before,), a_reading((*GROUP, alike), at=1)).refused is None

@@ -7,11 +7,12 @@ import pytest
 
 from streamapp.core.actions.decision import GrantReplicas, RestartPod
 from streamapp.core.decide import decide
+from streamapp.core.facts.hold_record import Progress
 from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import RestartRequest, Snapshot
 from streamapp.core.facts.workload import Pod, Volume
 from streamapp.core.reasons import Reason
-from tests.builders import POLICY, a_pod, a_record, a_snapshot, not_running, pods, volumes
+from tests.builders import POLICY, a_pod, a_record, a_snapshot, ago, not_running, pods, volumes
 from tests.support import example
 
 FAR_BEHIND = example.members(3, lag=500_000)
@@ -166,7 +167,8 @@ def test_a_request_does_not_keep_a_volume_that_is_given_up_from_its_turn() -> No
 
 def test_a_pod_that_is_to_leave_gets_its_new_volume_first_or_it_could_never_leave() -> None:
     for ordinal, desired in ((2, 2), (1, 0)):
-        held = a_record(reason=Reason.VolumeClaimMissing, granted=3, target=desired)
+        waits = Progress(improved_at=ago(60), counted_at=ago(60))
+        held = a_record(reason=Reason.VolumeClaimMissing, granted=3, target=desired, progress=waits)
         snapshot = asked(
             ordinal, new_volume=True, desired=desired, record=held, workload={"volumes": given_up(ordinal)}
         )

@@ -68,14 +68,20 @@ def test_with_a_place_it_begins_and_keeps_the_place() -> None:
     assert decision.restores == RestoreClaim(need=RestoreNeed.LEARNING, leaving=TOP, records_to_go=None)
 
 
-def test_while_the_hold_waits_for_a_place_its_clock_stands() -> None:
-    late = a_record(since=ago(9_000), progress=replace(a_hold().progress, waited=timedelta(hours=2), counted_at=ago(5)))
-    patient = replace(POLICY, on_timeout=OnTimeout.PROCEED, force_reason="late", timeout=timedelta(hours=3))
-    decision = decide(a_case(record=late), patient)
-    assert isinstance(decision.record, HoldRecord)
-    assert decision.record.hold is not None
-    progress = decision.record.hold.progress
-    assert (progress.waited, progress.counted_at) == (timedelta(hours=2), None)
+def test_a_hold_that_waits_for_a_place_keeps_its_deadline() -> None:
+    late = a_record(since=ago(9_000), progress=replace(a_hold().progress, counted_at=ago(7_200)))
+    found = []
+    for hours in (3, 2):
+        policy = replace(POLICY, on_timeout=OnTimeout.PROCEED, force_reason="late", timeout=timedelta(hours=hours))
+        found.append(told(decide(a_case(record=late), policy)))
+    assert found == [("Hold", "RestoreBudgetUsed"), ("Step", "OverriddenByTimeout")]
+
+
+def test_a_hold_that_waits_for_a_place_is_not_stalled() -> None:
+    late = a_record(
+        since=ago(9_000), progress=replace(a_hold().progress, improved_at=ago(9_000), counted_at=ago(9_000))
+    )
+    assert told(decide(a_case(record=late), POLICY)) == ("Hold", "RestoreBudgetUsed")
 
 
 def test_a_moving_group_changes_nothing_in_the_queue() -> None:
@@ -232,7 +238,9 @@ RAISED = RaisedStandbys(before=None, instead_of=0, to=1, at=ago(20))
 
 
 def a_streams_case(place: RestorePlace, raised: RaisedStandbys | None = None, **changes: Any) -> Snapshot:
-    shown = StandbySetting(0, is_set=False) if raised is None else StandbySetting(1, is_set=True)
+    is_raised = raised is not None and raised.state is not RaiseState.RETURNED
+    number = changes.pop("shown", 1 if is_raised else 0)
+    shown = StandbySetting(number, is_set=number > 0)
     group = replace(streams_group(), standbys=shown)
     record = replace(a_record(), standbys=raised)
     room = {"state_bytes": 2_000, "free_bytes": 1_000_000, "is_ours": False}
@@ -269,6 +277,34 @@ def test_raised_standbys_are_a_claim_until_they_are_put_back() -> None:
     seen = replace(RAISED, state=RaiseState.SEEN)
     for changes in ({}, {"desired": 3}, {"app": {"paused": True}}):
         assert need(decide(a_streams_case(USED, seen, **changes), STREAMS)) is RestoreNeed.LEARNING
+
+
+def test_a_record_of_standbys_that_were_put_back_claims_nothing_and_the_next_raise_waits_for_a_place() -> None:
+    former = replace(RAISED, state=RaiseState.RETURNED)
+    back = replace(former, lease=0)
+    at_rest = decide(
+        a_streams_case(USED, former, desired=3, record=replace(a_record(), hold=None, standbys=former)), STREAMS
+    )
+    assert (raised_to(at_rest), need(at_rest)) == (1, RestoreNeed.NONE)
+    waits = decide(a_streams_case(USED, back), STREAMS)
+    assert (waits.reason, need(waits)) == (Reason.RestoreBudgetUsed, RestoreNeed.WAITING)
+    goes_on = decide(a_streams_case(FREE, back), STREAMS)
+    assert (goes_on.reason, need(goes_on)) == (Reason.NoLearners, RestoreNeed.LEARNING)
+
+
+def test_another_hands_standbys_claim_nothing_and_the_next_hold_raises_with_a_place_alone() -> None:
+    foreign = replace(RAISED, lease=0, at=ago(40), state=RaiseState.FOREIGN)
+    of_this_hold = decide(a_streams_case(USED, foreign, shown=0), STREAMS)
+    assert (of_this_hold.reason, need(of_this_hold)) == (Reason.NoLearners, RestoreNeed.NONE)
+    record = replace(a_record(), hold=replace(a_hold(), since=ago(30)), standbys=foreign)
+    waits = decide(a_streams_case(USED, foreign, shown=0, record=record), STREAMS)
+    assert (waits.reason, need(waits)) == (Reason.RestoreBudgetUsed, RestoreNeed.WAITING)
+    assert isinstance(waits.record, HoldRecord)
+    assert waits.record.standbys == foreign
+    goes_on = decide(a_streams_case(FREE, foreign, shown=0, record=record), STREAMS)
+    assert isinstance(goes_on.record, HoldRecord)
+    assert goes_on.record.standbys is not None
+    assert (goes_on.record.standbys.state, need(goes_on)) == (RaiseState.WANTED, RestoreNeed.LEARNING)
 
 
 def test_an_operator_that_takes_over_within_the_stabilization_window_keeps_raised_standbys() -> None:

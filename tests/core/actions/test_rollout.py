@@ -1,6 +1,7 @@
 """The rollout: one pod at a time, behind coverage, never a leaving one for nothing."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -48,9 +49,9 @@ def rolling(*updated: int, desired: int = 3, changed: dict[str, Pod] | None = No
 
 def held(reason: Reason) -> HoldRecord:
     """A hold whose latest verdict was the same, a moment ago."""
-    progress = Progress(best=0, improved_at=ago(60), counted_at=ago(1))
+    progress = Progress(best=0, improved_at=ago(60), counted_at=ago(60))
     if reason is Reason.RolloutInProgress:
-        progress = Progress(improved_at=ago(60))
+        progress = Progress(improved_at=ago(60), counted_at=ago(60))
     return a_record(reason=reason, progress=progress)
 
 
@@ -158,7 +159,26 @@ def test_leaving_pods_are_not_restarted_for_nothing() -> None:
 
 
 def test_pods_that_stay_are_restarted_while_a_scale_down_is_held() -> None:
-    assert restarts(rolling(desired=2, record=held(Reason.RolloutInProgress))) == [(1, "RestartCovered")]
+    for updated in ((), (2,)):
+        begun = rolling(*updated, desired=2, record=held(Reason.RolloutInProgress))
+        assert (restarts(begun), decide(begun, POLICY).reason.name) == ([(1, "RestartCovered")], "RolloutInProgress")
+
+
+def test_the_pod_that_leaves_covers_the_restart_of_the_last_one() -> None:
+    """Were it removed first, the last pod would restart without any copy of its tasks elsewhere."""
+    progress = Progress(improved_at=ago(60), counted_at=ago(60))
+    record = a_record(from_replicas=2, granted=2, target=1, reason=Reason.RolloutInProgress, progress=progress)
+    both = a_snapshot(
+        pods=2, desired=1, record=record, statefulset={"update_revision": NEW}, members=example.members(2)
+    )
+    assert (restarts(both), decide(both, POLICY).reason.name) == ([(0, "RestartCovered")], "RolloutInProgress")
+
+
+def test_leaving_pods_are_not_restarted_while_fewer_desired_replicas_must_last() -> None:
+    patient = replace(POLICY, stabilization_window=timedelta(hours=1))
+    snapshot = rolling(desired=2)
+    found = restarts(snapshot, patient)
+    assert (found, decide(snapshot, patient).reason.name) == ([(1, "RestartCovered")], "Stabilizing")
 
 
 def test_without_standbys_the_leaving_pods_restart_too_or_the_cure_would_never_reach_the_leader() -> None:
@@ -171,6 +191,21 @@ def test_without_standbys_one_pod_restarts_at_a_time_once_every_task_runs() -> N
     assert [restarts(rolling(members=members)) for members in (BARE, restoring)] == [
         [(2, "RestartWithoutLearners")],
         [],
+    ]
+
+
+def test_without_standbys_the_word_of_a_container_that_has_ended_does_not_let_the_next_pod_restart() -> None:
+    """Its member is listed as it was until the next container joins, which has no readiness probe and is ready."""
+    container = replace(example.pod(2).container, id="containerd://next-2", running_since=ago(3), first_seen_at=ago(3))
+    join = example.rebalance(BARE, ago(60))
+    polls = tuple(a_reading(BARE, at=at, rebalance=join) for at in (1, 15))
+    both = (
+        rolling(changed={"p2": a_pod(2, revision=NEW)}, readings=polls),
+        rolling(changed={"p2": a_pod(2, uid="pod-next-2", revision=NEW, container=container)}, readings=polls),
+    )
+    assert [(restarts(snapshot), reconciling(snapshot)) for snapshot in both] == [
+        ([(1, "RestartWithoutLearners")], "RestartWithoutLearners"),
+        ([], "TasksNotRunning"),
     ]
 
 

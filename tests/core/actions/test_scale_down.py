@@ -10,7 +10,7 @@ from streamapp.core.actions.decision import Decision, Event, Fence, GrantReplica
 from streamapp.core.decide import decide
 from streamapp.core.evidence.eta import EtaAt
 from streamapp.core.facts.containers import MemberKey, ObservedMembers
-from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.group import FollowUp, GroupReading
 from streamapp.core.facts.hold_record import Epoch, Forced, ForcedBy, Hold, HoldRecord, OpenStep, Progress
 from streamapp.core.facts.ids import Ordinal, TopicPartition
 from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
@@ -107,15 +107,8 @@ def test_a_new_hold_is_written_down_before_anything_goes() -> None:
     decision = decide(a_snapshot(record=None), POLICY)
     hold = hold_written(decision)
     assert (told(decision), steps(decision)) == (("Hold", "HoldBegan"), ("WriteHoldRecord",))
-    assert hold == Hold(
-        id=hold.id,
-        from_replicas=3,
-        target=2,
-        granted=3,
-        since=NOW,
-        reason=Reason.HoldBegan,
-        progress=Progress(improved_at=NOW),
-    )
+    began = {"since": NOW, "reason": Reason.HoldBegan, "progress": Progress(improved_at=NOW, counted_at=NOW)}
+    assert hold == a_hold(id=hold.id, from_replicas=3, target=2, granted=3, generation=1, **began)
 
 
 def test_a_record_left_over_from_an_earlier_scale_down_is_not_gone_on_with() -> None:
@@ -232,47 +225,80 @@ def test_forcing_overrides_coverage_and_nothing_else(snapshot: Snapshot, reason:
     assert told(decide(snapshot, FORCE)) == ("Hold", reason)
 
 
-# No progress.
+# The deadline.
 
 
-def waited(how_long: timedelta, *, best: int = 980_000, counted: float | None = 5) -> HoldRecord:
-    counted_at = None if counted is None else ago(counted)
-    progress = Progress(best=best, improved_at=ago(4000), waited=how_long, counted_at=counted_at)
-    return a_record(reason=Reason.LearnersCatchingUp, progress=progress)
+def waited(how_long: timedelta, *, best: int = 980_000, still: float = 4000, **hold: Any) -> HoldRecord:
+    """A hold whose next pod has been waited for, and whose copies came nearer for the last time `still` seconds ago."""
+    progress = Progress(best=best, improved_at=ago(still), counted_at=NOW - how_long)
+    return a_record(**{"reason": Reason.LearnersCatchingUp, "progress": progress, **hold})
+
+
+PROCEED = ScalingPolicy(on_timeout=OnTimeout.PROCEED, force_reason="may take longer once")
+GIVE_UP = ScalingPolicy(on_timeout=OnTimeout.GIVE_UP)
 
 
 def test_a_hold_that_stands_still_is_told_apart_from_a_slow_one() -> None:
-    decision = decide(a_snapshot(members=LAGGING, record=waited(HOUR - seconds(5))), POLICY)
+    decision = decide(a_snapshot(members=LAGGING, record=waited(HOUR, still=3700)), POLICY)
     assert (told(decision), decision.detail, decision.events) == (
         ("Hold", "NoProgress"),
-        "For 1:00:00: LearnersCatchingUp. 2 tasks wait; 0_5 on ordinal 0 is 500000 records behind",
+        "Since 2026-11-21 10:58:20 UTC: LearnersCatchingUp. 2 tasks wait; 0_5 on ordinal 0 is 500000 records behind",
         (Event(Reason.NoProgress, decision.detail),),
     )
 
 
-def test_a_second_less_is_slow() -> None:
-    decision = decide(a_snapshot(members=LAGGING, record=waited(HOUR - seconds(6))), POLICY)
-    assert told(decision) == ("Hold", "LearnersCatchingUp")
+@pytest.mark.parametrize(("how_long", "still"), [(3599, 3599), (3599, 4000), (9000, 3599)])
+def test_a_second_less_is_slow_and_so_is_one_whose_copies_come_nearer(how_long: float, still: float) -> None:
+    record = waited(seconds(how_long), still=still)
+    assert told(decide(a_snapshot(members=LAGGING, record=record), POLICY)) == ("Hold", "LearnersCatchingUp")
 
 
-def test_progress_starts_the_clock_anew() -> None:
-    decision = decide(a_snapshot(members=LAGGING, record=waited(HOUR, best=2_000_000, counted=10)), POLICY)
-    assert (told(decision), hold_written(decision).progress) == (
+def test_progress_is_dated_and_moves_no_deadline() -> None:
+    records = [waited(HOUR - seconds(1), best=2_000_000), waited(HOUR, best=2_000_000, still=1)]
+    slow, late = (decide(a_snapshot(members=LAGGING, record=one), GIVE_UP) for one in records)
+    assert (told(slow), told(late)) == (("Hold", "LearnersCatchingUp"), ("Hold", "GaveUp"))
+    assert hold_written(slow).progress == Progress(best=980_000, improved_at=NOW, counted_at=NOW - HOUR + seconds(1))
+
+
+def test_the_deadline_comes_whatever_a_pass_can_see() -> None:
+    blind = [a_snapshot(readings=(an_unreadable(),), record=waited(one)) for one in (HOUR - seconds(1), HOUR)]
+    found = [told(decide(one, GIVE_UP)) for one in blind]
+    assert found == [("Hold", "BrokersUnreachable"), ("Hold", "GaveUp")]
+
+
+def test_what_hides_the_copies_is_told_in_place_of_no_progress() -> None:
+    blind = a_snapshot(readings=(an_unreadable(),), record=waited(HOUR))
+    assert told(decide(blind, POLICY)) == ("Hold", "BrokersUnreachable")
+
+
+def test_a_hold_that_is_told_to_stand_still_stays_so_while_lags_are_unknown() -> None:
+    found = [
+        told(decide(a_snapshot(members=example.members(3, lag=None), record=waited(HOUR, reason=one)), POLICY))
+        for one in (Reason.NoProgress, Reason.LearnersCatchingUp)
+    ]
+    assert found == [("Hold", "NoProgress"), ("Hold", "LagUnknown")]
+
+
+def test_a_users_hold_ends_the_wait_and_the_next_one_begins_anew() -> None:
+    kept = decide(a_snapshot(app={"held_because": "audit"}, record=waited(HOUR)), PROCEED)
+    assert (told(kept), hold_written(kept).progress) == (("Hold", "HeldByUser"), Progress(improved_at=NOW))
+    again = a_snapshot(members=LAGGING, record=written(kept))
+    assert (told(decide(again, PROCEED)), hold_written(decide(again, PROCEED)).progress) == (
         ("Hold", "LearnersCatchingUp"),
         Progress(best=980_000, improved_at=NOW, counted_at=NOW),
     )
 
 
-def test_the_clock_stands_while_not_everything_is_seen() -> None:
-    decision = decide(a_snapshot(readings=(an_unreadable(),), record=waited(HOUR)), POLICY)
-    assert (told(decision), hold_written(decision).progress) == (
-        ("Hold", "BrokersUnreachable"),
-        Progress(best=980_000, improved_at=ago(4000), waited=HOUR),
-    )
+def test_desired_replicas_that_must_last_again_stop_no_wait() -> None:
+    """As after a change of the leader, which does not know for how long they have been lower."""
+    record = waited(HOUR)
+    young = a_snapshot(members=LAGGING, record=record, app={"desired": a_wish(2, (5, 2))})
+    decision = decide(young, PROCEED)
+    assert (told(decision), decision.record) == (("Hold", "Stabilizing"), record)
 
 
 def test_giving_up_withdraws_the_hold_until_the_spec_changes() -> None:
-    policy = ScalingPolicy(on_timeout=OnTimeout.GIVE_UP)
+    policy = GIVE_UP
     first = decide(a_snapshot(members=LAGGING, record=waited(HOUR)), policy)
     gave_up = HoldRecord(epoch=EPOCH, hold=hold_written(first))
     again = a_snapshot(record=gave_up)
@@ -293,36 +319,71 @@ def test_a_hold_that_was_given_up_can_still_be_overridden() -> None:
 
 
 def test_proceeding_goes_on_without_coverage_but_not_without_the_rest() -> None:
-    policy = ScalingPolicy(on_timeout=OnTimeout.PROCEED, force_reason="may take longer once")
     going = a_snapshot(members=LAGGING, record=waited(HOUR))
-    blind = replace(going, readings=(an_unreadable(),))
-    assert [told(decide(one, policy)) for one in (going, blind)] == [
+    blind, early = replace(going, readings=(an_unreadable(),)), a_snapshot(members=LAGGING, record=waited(HOUR / 2))
+    assert [told(decide(one, PROCEED)) for one in (going, blind, early)] == [
         ("Step", "OverriddenByTimeout"),
         ("Hold", "BrokersUnreachable"),
+        ("Hold", "LearnersCatchingUp"),
     ]
 
 
-def test_after_a_step_the_clock_starts_anew() -> None:
-    policy = ScalingPolicy(on_timeout=OnTimeout.PROCEED, force_reason="may take longer once")
-    record = waited(HOUR)
-    assert record.hold is not None
-    snapshot = a_snapshot(desired=1, members=LAGGING, record=replace(record, hold=replace(record.hold, target=1)))
-    assert hold_written(decide(snapshot, policy)).progress == Progress(improved_at=NOW)
+SCHEDULED = tuple(
+    replace(one, assignment=replace(one.assignment, follow_up=FollowUp.SCHEDULED))
+    for one in LAGGING
+    if one.assignment is not None
+)
+OVERRIDE = {"override": HoldOverride(hold_id="h-1", why="now")}
+
+
+@pytest.mark.parametrize(
+    ("policy", "app", "found"),
+    [
+        (POLICY, {}, ("Hold", "FollowUpScheduled")),
+        (PROCEED, {}, ("Step", "OverriddenByTimeout")),
+        (FORCE, {}, ("Step", "OverriddenByPolicy")),
+        (POLICY, OVERRIDE, ("Step", "OverriddenByUser")),
+    ],
+    ids=["nobody's word", "onTimeout", "policy", "annotation"],
+)
+def test_tasks_that_are_still_to_move_hold_no_pod_that_a_user_lets_go(
+    policy: ScalingPolicy, app: dict[str, Any], found: tuple[str, str]
+) -> None:
+    """While copies stand still one follow-up comes after another, so the word would never be kept."""
+    assert told(decide(a_snapshot(members=SCHEDULED, app=app, record=waited(HOUR)), policy)) == found
+
+
+def test_a_word_counts_only_in_two_readings_whatever_is_still_to_move() -> None:
+    once = a_snapshot(members=SCHEDULED, record=waited(HOUR), readings=polls(0, members=SCHEDULED))
+    assert told(decide(once, PROCEED)) == ("Hold", "ReadingsPending")
+
+
+def test_after_a_step_the_next_pod_has_its_own_deadline() -> None:
+    first = decide(a_snapshot(desired=1, members=LAGGING, record=waited(HOUR, target=1)), PROCEED)
+    assert hold_written(first).progress == Progress(improved_at=NOW)
 
 
 # What is written, and how often.
 
 
-def noted(counted: float) -> HoldRecord:
-    return waited(seconds(100), best=980_000, counted=counted)
-
-
-def test_the_clock_alone_is_written_every_ten_seconds() -> None:
+def test_that_copies_come_nearer_is_written_every_ten_seconds() -> None:
     plans = [
-        steps(decide(a_snapshot(members=LAGGING, record=noted(age), rebalances=_triggered()), POLICY))
+        steps(
+            decide(
+                a_snapshot(
+                    members=LAGGING, record=waited(HOUR / 2, best=2_000_000, still=age), rebalances=_triggered()
+                ),
+                POLICY,
+            )
+        )
         for age in (9, 10)
     ]
     assert plans == [(), ("WriteHoldRecord",)]
+
+
+def test_a_hold_that_only_waits_on_writes_nothing() -> None:
+    still = a_snapshot(members=LAGGING, record=waited(HOUR / 2), rebalances=_triggered())
+    assert steps(decide(still, POLICY)) == ()
 
 
 def _triggered() -> Any:
@@ -331,12 +392,14 @@ def _triggered() -> Any:
 
 
 def test_another_verdict_is_written_at_once() -> None:
-    snapshot = a_snapshot(members=example.members(3, lag=None), record=noted(1), rebalances=_triggered())
+    snapshot = a_snapshot(
+        members=example.members(3, lag=None), record=waited(HOUR / 2, still=1), rebalances=_triggered()
+    )
     assert steps(decide(snapshot, POLICY)) == ("WriteHoldRecord",)
 
 
 def test_a_new_leader_writes_the_record_so_that_what_the_old_one_prepared_fails() -> None:
-    snapshot = a_snapshot(members=LAGGING, record=noted(1), rebalances=_triggered(), lease=1)
+    snapshot = a_snapshot(members=LAGGING, record=waited(HOUR / 2, still=1), rebalances=_triggered(), lease=1)
     record = written(decide(snapshot, POLICY))
     assert record is not None
     assert record.epoch == Epoch(lease=1, counter=int(NOW.timestamp()))

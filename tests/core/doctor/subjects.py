@@ -9,12 +9,13 @@ from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind
 from streamapp.core.doctor.examine import Examination, examine
 from streamapp.core.doctor.subject import Subject, TemplateFacts
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentsSeen, ClientSettings
-from streamapp.core.facts.group import Member
+from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.topic_configs import TopicConfig
 from tests.builders import a_snapshot, an_end
 from tests.support import example
+from tests.support.streams import streams_group, streams_reading
 
 TOPIC = "wordcount-counts-changelog"
 DAY = timedelta(days=1)
@@ -79,6 +80,15 @@ def with_agents(
     template = {"has_readiness_probe": False, **changes.pop("template", {})}
     policy = {"agent": True, **changes.pop("policy", {})}
     return a_patient(group, template=template, policy=policy, agents=seen, **changes)
+
+
+def of_streams_protocol(subject: Subject, **streams: Any) -> Subject:
+    """The same in a group of the streams protocol; `streams` are fields of what only such a group shows."""
+    group = replace(streams_group(), **streams)
+    classic = subject.snapshot.readings[0].group
+    assert isinstance(classic, GroupDescription)
+    readings = tuple(streams_reading(classic.members, ago, group) for ago in (1, 11))
+    return replace(subject, snapshot=replace(subject.snapshot, readings=readings))
 
 
 def changed(subject: Subject, change: Callable[[AgentReport], AgentReply], *ordinals: int) -> Subject:

@@ -9,13 +9,14 @@ import pytest
 from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind, Severity
 from streamapp.core.doctor.examine import CHECKS, examine
 from streamapp.core.doctor.subject import PassFailure, Subject
-from streamapp.core.facts.agent_reports import AgentSilent, AsideKind, AssignorInactive
-from streamapp.core.facts.group import GroupUnreadable
+from streamapp.core.facts.agent_reports import AgentSilent, AsideKind, AssignorInactive, HeartbeatCap
+from streamapp.core.facts.group import GroupUnreadable, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.lag import EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.policy import LearnerSource
 from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread
-from streamapp.core.facts.workload import PodFault
+from streamapp.core.facts.workload import PodFault, Volume
 from streamapp.core.reasons import Reason
 from tests.builders import NOW, a_pod, a_reading, ago, an_end, an_unreadable, pods, volumes
 from tests.core.doctor.subjects import (
@@ -27,12 +28,19 @@ from tests.core.doctor.subjects import (
     found,
     members,
     not_checked,
+    of_streams_protocol,
     told,
     with_agents,
 )
 from tests.support import example
 
 CRASH = PodFault(reason="Error", container="app", exit_code=1, restarts=4, last_words="boom")
+
+NO_SPACE = replace(CRASH, last_words="IO error: No space left on device")
+
+
+def volumes_of(mebibytes: int) -> tuple[Volume, ...]:
+    return tuple(replace(one, requested=mebibytes * 2**20) for one in volumes(3))
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,11 @@ def a_tail_unread() -> Any:
 
 ASIDE = AssignorInactive(AsideKind.OLDER_STREAMS, "Kafka Streams 3.7 has no TaskAssignor")
 WELL, WELL_WITH_AGENTS = a_patient(), with_agents()
+CAPPED = {"heartbeat_cap": HeartbeatCap(), "is_ours": False, "aside": AssignorInactive(AsideKind.STREAMS_PROTOCOL, "")}
+WELL_WITH_STREAMS = of_streams_protocol(
+    with_agents(words=CAPPED, policy={"source": LearnerSource.ON_DEMAND}), standbys=StandbySetting(1, is_set=True)
+)
+WELL_WITH_TLS = with_agents(workload={"pods": tuple(replace(pod, agent_tls_secret="cert") for pod in pods(3))})
 
 STORIES: dict[Diagnosis, Story] = {
     Diagnosis.PassFailed: Story(
@@ -131,6 +144,11 @@ STORIES: dict[Diagnosis, Story] = {
         WELL_WITH_AGENTS,
         "pod 1: no answer",
     ),
+    Diagnosis.AgentUntrusted: Story(
+        changed(WELL_WITH_TLS, lambda word: AgentSilent(word.ordinal, "it has expired", is_untrusted=True), 1),
+        WELL_WITH_TLS,
+        "pod 1: it has expired",
+    ),
     Diagnosis.AssignorAside: Story(
         changed(WELL_WITH_AGENTS, lambda word: replace(word, is_ours=False, aside=ASIDE), 0, 2),
         WELL_WITH_AGENTS,
@@ -174,6 +192,22 @@ STORIES: dict[Diagnosis, Story] = {
         with_agents(settings={"heartbeat": timedelta(milliseconds=2999)}),
         "pod 0, 1, 2: every 3 s",
     ),
+    Diagnosis.BrokerAssignorUnknown: Story(
+        of_streams_protocol(WELL_WITH_AGENTS, broker_release=None),
+        WELL_WITH_STREAMS,
+        "the coordinator is of another release than 4.2, 4.3 and 4.4",
+    ),
+    Diagnosis.PositionsNotReported: Story(of_streams_protocol(WELL), WELL_WITH_STREAMS, "`agent.enabled` is false"),
+    Diagnosis.StandbysWithoutEffect: Story(
+        changed(WELL_WITH_STREAMS, lambda word: replace(word, standby_replicas=2), 1),
+        changed(WELL_WITH_STREAMS, lambda word: replace(word, standby_replicas=1), 1),
+        "pod 1: the application asks for 2, the group has 1",
+    ),
+    Diagnosis.AssignmentsDelayed: Story(
+        of_streams_protocol(WELL_WITH_AGENTS, assignment_interval=timedelta(seconds=1)),
+        of_streams_protocol(WELL_WITH_AGENTS, assignment_interval=timedelta()),
+        "1 s",
+    ),
     Diagnosis.SessionTimeoutLong: Story(
         with_static_members(with_agents(settings={"session_timeout": timedelta(minutes=5)})),
         with_static_members(WELL_WITH_AGENTS),
@@ -183,6 +217,12 @@ STORIES: dict[Diagnosis, Story] = {
         a_patient(workload={"pods": pods(3, p1=a_pod(1, ready=False, fault=CRASH))}),
         a_patient(workload={"pods": pods(3, p1=a_pod(1, ready=False))}),
         "container app of pod 1 ended with exit code 1 (Error, 4 restarts): boom",
+    ),
+    Diagnosis.VolumeFull: Story(
+        a_patient(workload={"pods": pods(3, p1=a_pod(1, ready=False, fault=NO_SPACE)), "volumes": volumes_of(320)}),
+        a_patient(workload={"pods": pods(3, p1=a_pod(1, ready=False, fault=CRASH)), "volumes": volumes_of(320)}),
+        "container app of pod 1 ended with exit code 1 (Error, 4 restarts): IO error: No space left on device; "
+        "its claim asks for 320 MiB",
     ),
     Diagnosis.KilledBeforeClosed: Story(
         a_patient(container_ends=(an_end(1, exit_code=137, reason="Error"),)),
@@ -267,6 +307,21 @@ def test_a_silent_agent_leaves_its_pod_unchecked_and_only_its_pod() -> None:
         (FindingKind.UNSEEN, "pod 0: the agent does not tell"),
     ]
     assert Diagnosis.HeartbeatSlow not in examine(subject).fine
+
+
+def test_an_agent_that_is_not_trusted_is_not_called_silent() -> None:
+    subject = changed(WELL_WITH_TLS, lambda word: AgentSilent(word.ordinal, "expired", is_untrusted=True), 1)
+    assert found(subject, Diagnosis.AgentSilent) == []
+    assert not_checked(subject, Diagnosis.AgentUntrusted) == []
+
+
+def test_whether_a_silent_agent_can_be_trusted_is_not_checked_and_not_in_order() -> None:
+    subject = changed(WELL_WITH_TLS, lambda word: AgentSilent(word.ordinal, "no answer"), 1)
+    assert found(subject, Diagnosis.AgentUntrusted) == []
+    assert not_checked(subject, Diagnosis.AgentUntrusted) == [(FindingKind.UNCHECKED, "pod 1: the agent is silent")]
+    assert Diagnosis.AgentUntrusted not in examine(subject).fine
+    assert Diagnosis.AgentUntrusted not in examine(WELL_WITH_AGENTS).fine
+    assert Diagnosis.AgentUntrusted in examine(WELL_WITH_TLS).fine
 
 
 def test_an_agent_that_a_pass_did_not_ask_is_not_called_silent() -> None:
@@ -380,3 +435,48 @@ def test_settings_of_a_changelog_that_could_not_be_read_leave_the_age_of_state_u
 def test_a_pass_that_failed_and_one_that_was_refused_are_told_apart() -> None:
     failed, refused_ = STORIES[Diagnosis.PassFailed].ill, STORIES[Diagnosis.OperatorRightMissing].ill
     assert found(failed, Diagnosis.OperatorRightMissing) == found(refused_, Diagnosis.PassFailed) == []
+
+
+def test_a_group_of_the_streams_protocol_that_is_well_has_nothing() -> None:
+    assert examine(WELL_WITH_STREAMS).findings == ()
+    assert {Diagnosis.AssignorAside}.isdisjoint(examine(WELL_WITH_STREAMS).fine)
+
+
+def test_only_the_agent_shortens_the_heartbeats_of_the_streams_protocol() -> None:
+    slow = with_agents(settings={"heartbeat": timedelta(seconds=3)}, words=CAPPED)
+    assert found(of_streams_protocol(slow), Diagnosis.HeartbeatSlow) == []
+    uncapped = of_streams_protocol(with_agents(settings={"heartbeat": timedelta(milliseconds=500)}))
+    (detail,) = found(uncapped, Diagnosis.HeartbeatSlow)
+    assert "the agent cannot shorten it" in detail
+
+
+def test_settings_of_the_classic_protocol_are_not_judged_in_a_group_of_the_streams_protocol() -> None:
+    static = with_static_members(with_agents(settings={"session_timeout": timedelta(minutes=5)}, words=CAPPED))
+    assert found(of_streams_protocol(static), Diagnosis.SessionTimeoutLong) == []
+    assert [kind for kind, _ in not_checked(of_streams_protocol(static), Diagnosis.SessionTimeoutLong)] == [
+        FindingKind.UNSEEN
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"), [(LearnerSource.ON_DEMAND, "the standbys of the whole group"), (None, "do not come on demand")]
+)
+def test_a_limit_of_learners_bounds_nothing_in_a_group_of_the_streams_protocol(source: Any, said: str) -> None:
+    subject = with_agents(words=CAPPED, policy={"max_learners": 9, "source": source})
+    (detail,) = found(of_streams_protocol(subject), Diagnosis.LearnerLimitWithoutEffect)
+    assert said in detail
+
+
+def test_standbys_that_the_brokers_do_not_tell_are_not_judged() -> None:
+    asked = of_streams_protocol(
+        with_agents(words={**CAPPED, "standby_replicas": 1}), standbys=StandbySettingUnread("no right")
+    )
+    assert not_checked(asked, Diagnosis.StandbysWithoutEffect) == [(FindingKind.UNCHECKED, "no right")]
+
+
+def test_that_one_agent_is_silent_is_not_called_a_lack_of_copies() -> None:
+    demanded = with_agents(policy={"source": LearnerSource.ON_DEMAND})
+    silent = changed(demanded, lambda word: AgentSilent(word.ordinal, "no answer"), 1)
+    assert found(silent, Diagnosis.NoCopies) == []
+    assert [kind for kind, _ in not_checked(silent, Diagnosis.NoCopies)] == [FindingKind.UNCHECKED]
+    assert found(silent, Diagnosis.AgentSilent) == ["pod 1: no answer"]

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from streamapp.core.actions.decision import TriggerRebalance
 from streamapp.core.decide import decide
 from streamapp.core.evidence.changelog_tails import with_tails
 from streamapp.core.evidence.coverage import Copy, TaskWait
@@ -96,25 +97,32 @@ def test_a_staying_active_that_restores_is_not_covered_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "holder",
+    ("holder", "reason"),
     [
-        pytest.param(a_pod(0, terminating=True), id="it is being deleted"),
-        pytest.param(a_pod(0, container=not_running()), id="its container does not run"),
+        pytest.param(a_pod(0, terminating=True), "NoLearners", id="it is being deleted"),
+        pytest.param(a_pod(0, container=not_running()), "NoLearners", id="its container does not run"),
         pytest.param(
             a_pod(0, container=replace(example.pod(0).container, running_since=ago(2))),
+            "LagUnknown",
             id="its container began after the join",
         ),
         pytest.param(
+            a_pod(0, container=replace(example.pod(0).container, running_since=ago(5))),
+            "LagUnknown",
+            id="its container began before the join was seen, and perhaps after it was made",
+        ),
+        pytest.param(
             a_pod(0, container=replace(example.pod(0).container, first_seen_at=ago(2))),
+            "LagUnknown",
             id="its container was first seen after the join, and the clock of its node is behind",
         ),
     ],
 )
-def test_a_copy_counts_only_where_its_container_has_run_since_the_join(holder: object) -> None:
+def test_a_copy_counts_only_where_its_container_has_run_since_the_join(holder: object, reason: str) -> None:
     snapshot = a_snapshot(workload={"pods": (holder, *pods(3)[1:])})
     decision = decide(snapshot, POLICY)
     assert (told(decision), [str(one.task) for one in decision.waiting_for]) == (
-        ("Hold", "NoLearners"),
+        ("Hold", reason),
         ["0_4", "0_5"],
     )
 
@@ -275,3 +283,18 @@ def test_an_hour_old_join_shows_coverage_but_no_fresh_one() -> None:
         if reading.rebalance is not None
     )
     assert told(decide(a_snapshot(readings=readings), POLICY)) == ("Hold", "ReadingsPending")
+
+
+def test_a_copy_of_a_run_that_may_have_begun_after_the_join_asks_for_another_join() -> None:
+    """Its pod has standbys alone, so nothing else of it waits for a join; where none came, the hold would not end."""
+    young = a_pod(0, container=replace(example.pod(0).container, first_seen_at=ago(2)))
+    members = (
+        example.member(0, standby=(4, 5)),
+        example.member(1, active=(0, 1, 2, 3)),
+        example.member(2, active=(4, 5), standby=(0, 1, 2, 3)),
+    )
+    held = decide(a_snapshot(members=members, workload={"pods": pods(3, p0=young)}), POLICY)
+    rest = decide(a_snapshot(desired=3, record=None, members=members, workload={"pods": pods(3, p0=young)}), POLICY)
+    assert [told(held), told(rest)] == [("Hold", "LagUnknown"), ("Steady", "Steady")]
+    for decision in (held, rest):
+        assert [one.reason for one in decision.plan if isinstance(one, TriggerRebalance)] == [Reason.LagUnknown]

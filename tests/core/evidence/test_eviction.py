@@ -10,7 +10,7 @@ from streamapp.core.decide import decide
 from streamapp.core.evidence.eviction import Evictable, evictable, observe_members, remember, since_first_seen
 from streamapp.core.evidence.membership import PROBE_CLIENT_ID
 from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
-from streamapp.core.facts.group import GroupDescription, GroupState, Member
+from streamapp.core.facts.group import GroupDescription, GroupState, Member, Subscription
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.snapshot import RestartRequest, Snapshot
@@ -102,25 +102,50 @@ def _captured(ordinal: int, seen_ago: float, member: str | None = None) -> Obser
     return a_capture(ordinal, seen_at=ago(seen_ago), members=keys)
 
 
+def _remembered(seen_ago: float) -> tuple[ObservedMembers, ...]:
+    """The captures of the example's members after two readings a second apart."""
+    once = remember((), a_reading(example.members(3), at=seen_ago), example.workload(3))
+    return remember(once, a_reading(example.members(3), at=seen_ago - 1), example.workload(3))
+
+
 def test_memory_keeps_the_first_time_a_member_was_seen() -> None:
-    workload = example.workload(3)
-    first = remember((), a_reading(example.members(3), at=30), workload)
-    again = remember(first, a_reading(example.members(3), at=1), workload)
-    assert again == first == tuple(_captured(number, 30) for number in range(3))
+    again = remember(_remembered(30), a_reading(example.members(3), at=1), example.workload(3))
+    assert again == _remembered(30) == tuple(_captured(number, 30) for number in range(3))
 
 
 def test_memory_adds_a_thread_that_joined_later_with_its_own_time() -> None:
-    workload = example.workload(3)
-    first = remember((), a_reading(example.members(3), at=30), workload)
     second = replace(example.member(0), id="wordcount-0-second")
-    again = remember(first, a_reading((*example.members(3), second), at=5), workload)
-    assert again == (*first, _captured(0, 5, "wordcount-0-second"))
+    once = remember(_remembered(30), a_reading((*example.members(3), second), at=5), example.workload(3))
+    assert once == (*_remembered(30), replace(_captured(0, 5, "wordcount-0-second"), is_confirmed=False))
+    again = remember(once, a_reading((*example.members(3), second), at=3), example.workload(3))
+    assert again == (*_remembered(30), _captured(0, 5, "wordcount-0-second"))
 
 
 def test_memory_forgets_whoever_left_the_group() -> None:
-    workload = example.workload(3)
-    first = remember((), a_reading(example.members(3), at=30), workload)
-    assert remember(first, a_reading(example.members(3)[:2], at=1), workload) == first[:2]
+    after = remember(_remembered(30), a_reading(example.members(3)[:2], at=1), example.workload(3))
+    assert after == _remembered(30)[:2]
+
+
+@pytest.mark.guarantee(7)
+def test_what_one_read_of_the_pods_placed_alone_is_not_put_out() -> None:
+    # a read of the pods that is some seconds old places the new member in the container before its own, and that one
+    # has ended long after it was seen, by a node's clock that is ahead
+    stale = remember((), a_reading(example.members(3), at=40), example.workload(3))
+    end = an_end(2, finished_at=ago(-20))
+    (seen,) = (one for one in stale if one.ordinal == 2)
+    assert may_go(seen, end) == ()
+    assert may_go(replace(seen, is_confirmed=True), end) != ()
+    container = replace(example.pod(2).container, id="containerd://2-again")
+    now = replace(example.workload(3), pods=tuple(pods(3, p2=a_pod(2, container=container))))
+    again = remember(stale, a_reading(example.members(3), at=38), now)
+    in_two = [(one.container_id, one.is_confirmed, one.seen_at) for one in again if one.ordinal == 2]
+    assert in_two == [("containerd://2-again", False, ago(38))]
+
+
+def test_a_group_that_looks_empty_changes_nothing_in_memory() -> None:
+    # a new coordinator can show it as it was before its members joined; they are listed again a moment later
+    empty = a_reading((), at=1, state=GroupState.EMPTY, rebalance=None)
+    assert remember(_remembered(30), empty, example.workload(3)) == _remembered(30)
 
 
 def test_a_reading_that_failed_changes_nothing_in_memory() -> None:
@@ -137,25 +162,66 @@ def test_a_step_captures_its_members_since_they_were_first_seen() -> None:
     assert record.step.observed == (_captured(2, 600),)
 
 
-def test_what_memory_has_of_another_container_or_another_member_does_not_count() -> None:
+def test_what_memory_has_of_another_member_or_of_later_does_not_count() -> None:
     seen = (_captured(2, 20),)
-    others = (
-        replace(_captured(2, 600), container_id="containerd://before"),
-        _captured(2, 600, "another"),
-        _captured(2, 5),
-    )
-    assert since_first_seen(seen, others) == seen
+    others = (_captured(2, 600, "another"), _captured(2, 5))
+    assert since_first_seen(seen, others, LISTED) == seen
+
+
+@pytest.mark.guarantee(7)
+def test_a_member_ends_with_the_container_that_it_was_first_seen_in() -> None:
+    before = replace(_captured(2, 600), container_id="containerd://before")
+    assert since_first_seen((_captured(2, 20),), (before,), LISTED) == ()
+    once = replace(before, is_confirmed=False)
+    assert since_first_seen((_captured(2, 20),), (once,), LISTED) == (_captured(2, 20),)
 
 
 def test_threads_of_one_container_may_have_been_seen_at_different_times() -> None:
     both = replace(_captured(2, 20), members=(MemberKey("a"), MemberKey("b")))
-    found = since_first_seen((both,), (_captured(2, 600, "a"),))
+    found = since_first_seen((both,), (_captured(2, 600, "a"),), LISTED)
     assert found == (_captured(2, 600, "a"), _captured(2, 20, "b"))
+
+
+BESIDE = replace(
+    example.member(2),
+    id="wordcount-2-beside",
+    subscription=Subscription(process_id=example.process_id(7), offsets={}, owned_partitions=frozenset()),
+)
+"""A member of another process in pod 2: of a second container, which has the same address."""
+STATELESS = replace(example.workload(3), volumes=())
+
+
+@pytest.mark.guarantee(7)
+@pytest.mark.parametrize("is_known_before", [False, True])
+def test_members_of_two_processes_in_one_pod_do_not_end_with_one_container(is_known_before: bool) -> None:
+    alone, both = (*example.members(2), BESIDE), (*example.members(3), BESIDE)
+    known: tuple[ObservedMembers, ...] = ()
+    if is_known_before:
+        known = remember((), a_reading(alone, at=40), STATELESS)
+        known = remember(known, a_reading(alone, at=35), STATELESS)
+    seen = remember(known, a_reading(both, at=30), STATELESS)
+    seen = remember(seen, a_reading(both, at=25), STATELESS)
+    assert {int(one.ordinal) for one in seen} == {0, 1}
+    group = GroupDescription(GroupState.STABLE, both)
+    observed = observe_members(group, STATELESS, {Ordinal(1), Ordinal(2)}, NOW)
+    assert [int(one.ordinal) for one in since_first_seen(observed, seen, group)] == [1]
+
+
+def test_a_process_that_takes_the_place_of_an_ended_one_is_alone_in_its_container() -> None:
+    """Without a volume each JVM has another process ID."""
+    before = remember((), a_reading(example.members(3), at=40), STATELESS)
+    before = remember(before, a_reading(example.members(3), at=35), STATELESS)
+    container = replace(example.pod(2).container, id="containerd://2-again")
+    again = replace(STATELESS, pods=pods(3, p2=a_pod(2, container=container)))
+    both = (*example.members(3), BESIDE)
+    seen = remember(remember(before, a_reading(both, at=5), again), a_reading(both, at=3), again)
+    found = {one.container_id: [key.id for key in one.members] for one in seen if one.ordinal == 2}
+    assert found == {"containerd://2": ["wordcount-2-consumer"], "containerd://2-again": ["wordcount-2-beside"]}
 
 
 def restarted(*members: Member, seen: float, finished: float) -> Snapshot:
     """Pod 2's container ended and another one runs, with the same address and process ID."""
-    observed = remember((), a_reading(example.members(3), at=seen), example.workload(3))
+    observed = _remembered(seen)
     container = replace(example.pod(2).container, id="containerd://2-again", running_since=ago(finished - 1))
     return a_snapshot(
         desired=3,
@@ -268,6 +334,21 @@ def test_a_pod_that_lives_on_after_its_deletion_by_force_does_not_end_with_its_s
     workload = replace(example.workload(4), pods=(*pods(3), a_pod(3, uid="successor")))
     seen = observe_members(group, workload, tuple(Ordinal(number) for number in range(4)), ago(60))
     assert {one.ordinal for one in seen} == {0, 1, 2}
+
+
+@pytest.mark.guarantee(7)
+def test_behind_translated_addresses_a_pod_that_lives_on_does_not_end_with_its_successor() -> None:
+    """Its process ID is that of the successor, which has its volume."""
+    members = tuple(replace(member, client_host="192.0.2.1") for member in (*example.members(3), OLD))
+    container = replace(a_pod(3).container, id="containerd://successor")
+    successor = replace(example.workload(4), pods=(*pods(3), a_pod(3, uid="successor", container=container)))
+    observed: tuple[ObservedMembers, ...] = ()
+    for at, workload in ((60, example.workload(4)), (55, example.workload(4)), (50, successor), (45, successor)):
+        observed = remember(observed, a_reading(members, at=at), workload)
+    assert {one.container_id for one in observed if KEY in one.members} == {"containerd://3"}
+    end = an_end(3, pod_uid="successor", container_id="containerd://successor", finished_at=ago(5))
+    group = GroupDescription(GroupState.STABLE, members)
+    assert evictable(observed, (end,), group, MARGIN, for_good=lambda _: True) == ()
 
 
 def test_where_no_address_is_a_pods_own_the_process_id_tells_who_is_where() -> None:

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from streamapp.core.evidence.failing_pods import fault_of, faults, first_fault, without_room
+from streamapp.core.evidence.failing_pods import fault_of, faults, first_fault, without_room, without_run
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Container, Pod, PodFault, QuotaLimit, Workload
 from streamapp.core.reasons import Reason
-from tests.builders import a_pod, not_running, pods
+from tests.builders import a_pod, not_running, pods, volumes
 from tests.support import example
 
 KILLED = PodFault(reason="OOMKilled", container="app", exit_code=137, restarts=2, last_words="heap")
@@ -71,8 +71,49 @@ def test_one_sentence_names_pod_container_and_cause(fault: PodFault, told: str) 
 def test_of_several_the_lowest_is_told_and_the_others_are_counted() -> None:
     both = workload(a_pod(1, fault=NO_NODE, ready=False), a_pod(2, fault=NO_IMAGE, ready=False))
     assert first_fault(both).endswith("0/2 nodes are available; so it is with 1 more")
-    assert first_fault(both, below=1) == ""
-    assert first_fault(both, below=2).endswith("0/2 nodes are available")
+    alone = "pod 1 is on no node (Unschedulable): 0/2 nodes are available"
+    assert without_run(both, 1) is None
+    assert without_run(both, 2) == Refusal(Reason.PodFails, alone)
+    assert without_run(both, 3) == Refusal(Reason.PodFails, f"{alone}; so it is with 1 more")
+
+
+SPACE_WORDS = "IO error: No space left on device: While appending to file: /var/lib/streams/0_1/000012.sst"
+NO_SPACE = PodFault(reason="Error", container="app", exit_code=1, restarts=3, last_words=SPACE_WORDS)
+
+NO_SPACE_TOLD = f"container app of pod 2 ended with exit code 1 (Error, 3 restarts): {SPACE_WORDS}"
+
+
+def sized(seen: Workload, mebibytes: int) -> Workload:
+    return replace(seen, volumes=tuple(replace(one, requested=mebibytes * 2**20) for one in volumes(3)))
+
+
+def test_a_full_volume_is_told_with_its_size_and_before_other_faults() -> None:
+    seen = sized(workload(a_pod(0, fault=NO_IMAGE, ready=False), a_pod(2, fault=NO_SPACE, ready=False)), 2048)
+    told = f"{NO_SPACE_TOLD}; its claim asks for 2,048 MiB"
+    assert fault_of(Ordinal(2), seen) == told
+    assert without_run(seen, 3) == Refusal(Reason.VolumeFull, told)
+    assert without_run(seen, 2) == Refusal(Reason.PodFails, "container app of pod 0 does not start (ErrImagePull)")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        PodFault(reason="ErrImagePull", container="app", last_words="failed to copy: no space left on device"),
+        PodFault(reason="StartError", container="app", exit_code=128, last_words="mkdir: no space left on device"),
+    ],
+    ids=["the image does not fit", "the runtime cannot start it"],
+)
+def test_a_node_without_space_is_no_full_volume(fault: PodFault) -> None:
+    """A larger claim would not mend it."""
+    failure = without_run(sized(workload(a_pod(2, fault=fault, ready=False)), 2048), 3)
+    assert failure is not None
+    assert (failure.reason, "its claim asks for" in failure.detail) == (Reason.PodFails, False)
+
+
+def test_a_volume_of_unknown_size_is_told_without_one() -> None:
+    seen = replace(workload(a_pod(2, fault=NO_SPACE, ready=False)), volumes=())
+    assert fault_of(Ordinal(2), seen) == NO_SPACE_TOLD
+    assert without_run(seen, 3) == Refusal(Reason.VolumeFull, NO_SPACE_TOLD)
 
 
 TEN_PODS = QuotaLimit(quota="compute", resource="pods", used="10", hard="10")

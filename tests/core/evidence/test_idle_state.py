@@ -8,8 +8,9 @@ import pytest
 from streamapp.core.actions.decision import Decision, RestartPod
 from streamapp.core.decide import decide
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.workload import Pod, SeederRun, StateSeen
+from streamapp.core.facts.workload import LastUse, Pod, StateSeen
 from tests.builders import POLICY, a_pod, a_record, a_snapshot, a_step, ago, an_unreadable, not_running, pods
+from tests.support import example
 
 pytestmark = pytest.mark.guarantee(4)
 
@@ -19,14 +20,16 @@ HOUR = 3600.0
 
 def waiting(hours: float, idle: timedelta | StateSeen, ordinal: int = 1, **changes: Any) -> Pod:
     """A pod whose seeder ended so long ago."""
-    run = SeederRun(ended_at=ago(hours * HOUR), idle=idle)
+    run = LastUse(ended_at=ago(hours * HOUR), idle=idle)
     never = not_running(ever_ran=False)
-    return a_pod(ordinal, container=never, ready=False, waits_since_seeding=run, **changes)
+    return a_pod(ordinal, container=never, ready=False, last_use=run, **changes)
 
 
 def snapshot(pod: Pod, **changes: Any) -> Snapshot:
     app = {"max_idle_time": DAY, **changes.pop("app", {})}
-    given = {"desired": 3, "record": None, "workload": {"pods": pods(3, p1=pod)}, **changes}
+    # Whoever has not started is in no group.
+    given: dict[str, Any] = {"desired": 3, "record": None, "workload": {"pods": pods(3, p1=pod)}}
+    given |= {"members": example.members()[:1], **changes}
     return a_snapshot(app=app, **given)
 
 
@@ -51,6 +54,7 @@ EXPIRED = ([(1, "IdleStateExpired")], ("False", "IdleStateExpired", "ordinal 1")
         pytest.param(waiting(1, StateSeen.UNKNOWN), True, id="an hour where the age is not known"),
         pytest.param(waiting(0.999, StateSeen.UNKNOWN), False, id="a moment before the hour"),
         pytest.param(waiting(0, timedelta(hours=30)), True, id="the limit was lowered since"),
+        pytest.param(waiting(20, timedelta(0)), True, id="it ran 20 h ago, and could not start again"),
         pytest.param(waiting(9, timedelta(hours=16), terminating=True), False, id="the pod goes anyway"),
         pytest.param(a_pod(1), False, id="the pod runs"),
     ],
@@ -82,12 +86,35 @@ def test_a_hold_does_not_keep_old_state() -> None:
         pytest.param({"app": {"dry_run": True}}, id="a dry run"),
         pytest.param({"desired": 4}, id="growth comes first"),
         pytest.param({"record": a_record(step=a_step())}, id="while pods are leaving"),
-        pytest.param({"statefulset": {"template_is_written": False}}, id="the template with the limit comes first"),
+        pytest.param(
+            {"members": example.members()}, id="it is in the group, and its kubelet has not said that it runs"
+        ),
     ],
 )
 def test_a_pod_that_is_not_replaced_is_named(changes: dict[str, Any]) -> None:
     decision = decide(snapshot(OLD, **changes), POLICY)
     assert (replaced(decision), identity(decision)) == ([], EXPIRED[1])
+
+
+@pytest.mark.parametrize(
+    "statefulset", [{"template_is_written": False}, {"drift": "spec.updateStrategy: RollingUpdate"}], ids=str
+)
+@pytest.mark.parametrize(
+    ("pod", "is_replaced"),
+    [
+        pytest.param(waiting(4.016, timedelta(hours=16)), False, id="too old for less than a minute"),
+        pytest.param(waiting(4.017, timedelta(hours=16)), True, id="for a minute: a template can be refused for days"),
+        pytest.param(waiting(20.017, timedelta(0)), True, id="it ran, and could not start again"),
+        pytest.param(waiting(9, timedelta(hours=20)), False, id="its seeder left what is too old, and the next would"),
+        pytest.param(waiting(9, StateSeen.UNKNOWN), False, id="nothing says what the next seeder would do"),
+    ],
+)
+def test_the_template_with_the_limit_comes_first_for_a_minute(
+    pod: Pod, statefulset: dict[str, Any], *, is_replaced: bool
+) -> None:
+    decision = decide(snapshot(pod, statefulset=statefulset), POLICY)
+    assert (replaced(decision), identity(decision)) == (EXPIRED[0] if is_replaced else [], EXPIRED[1])
+    assert [type(step).__name__ for step in decision.plan].count("WriteTemplate") == (not is_replaced)
 
 
 def test_one_pod_is_replaced_in_a_pass() -> None:

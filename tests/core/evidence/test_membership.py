@@ -73,9 +73,17 @@ def test_a_member_that_nothing_places_because_the_group_is_unstable_is_foreign_t
 
 
 def test_a_probe_of_ours_is_known_by_its_client_id() -> None:
-    ghost = replace(M0, id="ghost", client_id=f"{PROBE_CLIENT_ID}-4711", client_host=ELSEWHERE)
+    ghost = replace(M0, id="ghost", client_id=PROBE_CLIENT_ID, client_host=ELSEWHERE)
     found = attributed(M0, ghost)
     assert (found.probe_members, found.members(Ordinal(0)), found.duplicated) == ((ghost,), (M0,), frozenset())
+
+
+@pytest.mark.guarantee(7)
+def test_an_application_whose_client_id_begins_like_that_of_a_probe_has_no_probes() -> None:
+    # Kafka Streams: `<client.id>-StreamThread-<number>-consumer`
+    live = replace(M0, client_id=f"{PROBE_CLIENT_ID}-StreamThread-1-consumer")
+    found = attributed(live)
+    assert (found.probe_members, found.members(Ordinal(0))) == ((), (live,))
 
 
 @pytest.mark.parametrize(

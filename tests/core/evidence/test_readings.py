@@ -5,12 +5,15 @@ from dataclasses import replace
 import pytest
 
 from streamapp.core.decide import decide
-from streamapp.core.evidence.readings import earlier_reading, remember
-from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, Member, fingerprint
+from streamapp.core.evidence.readings import earlier_reading, remember, step_back
+from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, GroupState, Member, fingerprint
+from streamapp.core.facts.ids import TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, PartitionEnd
 from streamapp.core.facts.policy import Timing
 from streamapp.core.reasons import Reason
-from tests.builders import POLICY, a_reading, a_snapshot, an_unreadable, told, without_subscriptions
+from tests.builders import POLICY, a_reading, a_snapshot, ago, an_unreadable, told, without_subscriptions
 from tests.support import example
+from tests.support.streams import streams_group, streams_members
 
 GROUP = example.members(3)
 OTHERS = example.members(3, standbys=False)
@@ -116,6 +119,47 @@ def test_the_last_poll_of_the_join_before_is_remembered_however_old() -> None:
 
 
 @pytest.mark.guarantee(2)
+@pytest.mark.guarantee(3)
+def test_readings_of_very_large_groups_that_always_differ_are_few() -> None:
+    history: tuple[GroupReading, ...] = ()
+    for at in range(20, 0, -1):
+        history = remember(history, a_reading((crowded(at),), at=at, rebalance=None))
+    assert [one.ended_at for one in history] == [ago(at) for at in (1, 2, 3, 4)]
+    larger = tuple(crowded(at) for at in range(5))
+    assert remember(history, a_reading(larger, at=0.5, rebalance=None))[1:] == ()
+
+
+def test_ends_of_very_many_changelogs_that_always_differ_are_few() -> None:
+    history: tuple[GroupReading, ...] = ()
+    for at in range(20, 0, -1):
+        reading = a_reading(GROUP, at=at)
+        assert reading.rebalance is not None
+        partitions = dict.fromkeys(
+            (TopicPartition("c", each) for each in range(90_000)), PartitionEnd(log_start=0, end=at)
+        )
+        ends = EndOffsets(read_at=ago(at), partitions=partitions, committed={})
+        history = remember(history, replace(reading, rebalance=replace(reading.rebalance, ends=ends)))
+    assert [one.ended_at for one in history] == [ago(at) for at in range(1, 7)]
+
+
+def test_equal_readings_of_a_very_large_group_are_all_kept() -> None:
+    group, history = a_reading((crowded(1),)).group, tuple[GroupReading, ...]()
+    for at in range(20, 0, -1):
+        history = remember(history, replace(a_reading((), at=at, rebalance=None), group=group))
+    assert len(history) == 20
+
+
+def crowded(number: int) -> Member:
+    """A member with more tasks than an application has."""
+    tasks = frozenset(TaskId(number, partition) for partition in range(60_000))
+    offsets = dict.fromkeys(tasks, Applied(number))
+    like = example.members(3)[0]
+    assert like.subscription is not None
+    assert like.assignment is not None
+    subscription = replace(like.subscription, offsets=offsets)
+    return replace(like, id=f"{number}", subscription=subscription, assignment=replace(like.assignment, active=tasks))
+
+
 def test_a_reading_from_a_future_that_the_clock_was_set_back_from_is_not_fresh() -> None:
     assert told(decide(a_snapshot(readings=seen(-30, 11)), POLICY)) == ("Hold", "FactsStale")
 
@@ -127,3 +171,44 @@ def test_a_join_from_a_future_that_the_clock_was_set_back_from_says_nothing_abou
         *seen(15),
     )
     assert told(decide(a_snapshot(readings=readings), POLICY)) == ("Hold", "ReadingsPending")
+
+
+def from_generations(*generations: int | None) -> GroupDescription:
+    """The example's members, as they joined from these generations."""
+    joined = []
+    for member, generation in zip(GROUP, generations, strict=False):
+        assert member.subscription is not None
+        joined.append(replace(member, subscription=replace(member.subscription, generation=generation)))
+    return GroupDescription(GroupState.STABLE, tuple(joined))
+
+
+def at_epoch(epoch: int) -> GroupDescription:
+    group = replace(streams_group(), epoch=epoch, assignment_epoch=epoch)
+    return GroupDescription(GroupState.STABLE, streams_members(GROUP), group)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        pytest.param(from_generations(7, 7, 7), from_generations(8, 8, 8), "", id="the next join"),
+        pytest.param(from_generations(7, 7, 7), from_generations(7, 7, 7), "", id="the same join"),
+        pytest.param(
+            from_generations(7, 7, None),
+            from_generations(6, 6),
+            f"member {GROUP[0].id} came from generation 6, and from 7 before",
+            id="the join before, when one was not there yet",
+        ),
+        pytest.param(from_generations(7, 7, 7), from_generations(None, None, None), "", id="its members do not say it"),
+        pytest.param(
+            from_generations(7, 7, 7), GroupDescription(GroupState.PREPARING_REBALANCE, HIDDEN), "", id="a rebalance"
+        ),
+        pytest.param(at_epoch(9), at_epoch(10), "", id="the next epoch"),
+        pytest.param(at_epoch(9), at_epoch(8), "it shows epoch 8 after 9", id="an epoch before"),
+        pytest.param(at_epoch(9), from_generations(1, 1, 1), "", id="another protocol"),
+    ],
+)
+def test_an_older_state_is_known_by_what_never_falls(
+    before: GroupDescription, after: GroupDescription, why: str
+) -> None:
+    assert step_back(before, after) == why

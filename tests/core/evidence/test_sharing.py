@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,16 @@ def test_a_join_renews_positions_and_nothing_else() -> None:
         assert new.subscription.owned_partitions is old.subscription.owned_partitions
         assert {id(task) for task in new.subscription.offsets} <= known
         assert new.subscription.offsets != old.subscription.offsets
+
+
+@pytest.mark.parametrize("told", [{"newest_version": 11}, {"is_tagged": True}, {"generation": 7}])
+def test_a_join_keeps_all_that_its_members_say(told: dict[str, Any]) -> None:
+    members = tuple(
+        replace(one, subscription=replace(one.subscription, **told))
+        for one in read_anew(lag=100).members
+        if one.subscription is not None
+    )
+    shared(GroupDescription(GroupState.STABLE, members), LATEST)
 
 
 def test_a_member_that_is_new_keeps_what_is_its_own() -> None:

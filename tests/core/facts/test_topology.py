@@ -48,6 +48,11 @@ def task(name: str, sources: Mapping[str, int], changelogs: Mapping[str, int]) -
     )
 
 
+def known(result: TaskSet | TopologyUnknown) -> TaskSet:
+    assert isinstance(result, TaskSet)
+    return result
+
+
 def why(result: object) -> str:
     assert isinstance(result, TopologyUnknown)
     return result.reason
@@ -208,6 +213,27 @@ def test_a_store_that_the_user_took_out_because_it_is_not_logged_leaves_a_statel
     topology = parse_topology(text_of("unlogged").replace("[scratch]", "[]"))
     assert isinstance(topology, Topology)
     assert universe_of(topology, topics({"in": 1}, {})) == TaskSet((task("0_0", {"in": 0}, {}),))
+
+
+@pytest.mark.guarantee(2)
+def test_a_changelog_that_a_broker_does_not_list_yet_makes_no_task_stateless() -> None:
+    # The store is not next to a source: without its changelog it looks like one that is not logged.
+    counts = parse_topology(
+        text_of("counter")
+        .replace("--> count", "--> words")
+        .replace("<-- input", "<-- words")
+        .replace(
+            "    Processor: count",
+            "    Processor: words (stores: [])\n      --> count\n      <-- input\n    Processor: count",
+        )
+    )
+    assert isinstance(counts, Topology)
+    evidence = topics({"counter-input": 2}, {})
+    assert [each.stateful for each in known(universe_of(counts, evidence)).tasks] == [False, False]
+    shown = [TaskId(0, 1), TaskId(7, 0)]
+    assert why(universe_of(counts, evidence, shown)).startswith("task 0_1 has state in the group, and by spec.topology")
+    listed = topics({"counter-input": 2}, {"app-counts-changelog": 2})
+    assert universe_of(counts, listed, shown) == universe_of(counts, listed)
 
 
 def test_a_source_topic_that_is_not_there_holds() -> None:

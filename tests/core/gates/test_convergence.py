@@ -12,7 +12,7 @@ from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.facts.group import FollowUp, GroupReading, GroupState
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndsUnreadable, Measured
-from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Episode, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.gates.convergence import Counts, measure
@@ -102,6 +102,17 @@ def _blind() -> GroupReading:
         ),
         pytest.param(steady(workload={"pods": pods(4)}), ("PodsNotReady", True), id="a pod too many"),
         pytest.param(steady(workload={"statefulset": None}), ("StatefulSetMissing", True), id="no StatefulSet"),
+        pytest.param(
+            steady(statefulset={"template_is_written": False}),
+            ("TemplateUnwritten", True),
+            id="a template is not written yet",
+        ),
+        pytest.param(
+            steady(statefulset={"update_revision": "newer"}), ("RolloutInProgress", True), id="an older template"
+        ),
+        pytest.param(
+            steady(statefulset={"generation": 7}), ("StatefulSetUnobserved", True), id="a write was not observed yet"
+        ),
     ],
 )
 def test_converged_is_the_last_of_several_things(snapshot: Snapshot, found: tuple[str | None, bool]) -> None:
@@ -121,6 +132,24 @@ def test_pods_that_are_missing_are_told_in_figures(snapshot: Snapshot, detail: s
     waits_for = measure(Evidence(snapshot, POLICY)).waits_for
     assert waits_for is not None
     assert waits_for.detail == detail
+
+
+def test_a_template_that_its_user_holds_back_is_not_waited_for() -> None:
+    paused = replace(POLICY, rollout=RolloutPolicy.PAUSED)
+    for statefulset in ({"template_is_written": False}, {"update_revision": "newer"}):
+        assert measure(Evidence(steady(statefulset=statefulset), paused)).waits_for is None
+
+
+def test_a_template_that_waits_leaves_the_group_settled() -> None:
+    """Nobody polls faster for it: the group does not move before a pod restarts."""
+    settled = [
+        (found.is_converged, found.is_settled)
+        for found in (
+            measure(Evidence(steady(statefulset={"update_revision": "newer"}), POLICY)),
+            measure(Evidence(steady(members=example.members(3, lag=10_001)), POLICY)),
+        )
+    ]
+    assert settled == [(False, True), (False, False)]
 
 
 def test_what_runs_and_what_is_caught_up_is_counted() -> None:
@@ -164,8 +193,22 @@ def test_what_runs_and_what_is_caught_up_is_counted() -> None:
             Episode(began_at=ago(60), lag_at_start=6_000, least_lag=0),
             110_000,
             0.0,
-            Episode(began_at=ago(60), lag_at_start=600_000, least_lag=600_000),
+            Episode(began_at=ago(60), lag_at_start=600_000, least_lag=600_000, lowest=0),
             id="but has more to do than it seemed at first",
+        ),
+        pytest.param(
+            Episode(began_at=ago(60), lag_at_start=900_000, least_lag=900_000, lowest=5_000),
+            110_000,
+            1 - 600_000 / 900_000,
+            Episode(began_at=ago(60), lag_at_start=900_000, least_lag=600_000, lowest=5_000),
+            id="that it falls behind by less is no improvement",
+        ),
+        pytest.param(
+            Episode(began_at=ago(60), lag_at_start=900_000, least_lag=900_000, lowest=5_000, layout_since=ago(90)),
+            110_000,
+            1 - 600_000 / 900_000,
+            Episode(began_at=ago(60), lag_at_start=900_000, least_lag=600_000, improved_at=NOW),
+            id="but is one after the tasks moved",
         ),
         pytest.param(Episode(began_at=ago(60), lag_at_start=1_200_000, least_lag=300_000), 0, 1.0, None, id="ends"),
     ],

@@ -52,7 +52,7 @@ def in_other_states(*states: GroupState) -> Snapshot:
 
 
 STRANGER = replace(example.member(7), client_host="10.9.9.9")
-PROBE = replace(example.member(7), client_id=f"{PROBE_CLIENT_ID}-1", client_host="10.9.9.9")
+PROBE = replace(example.member(7), client_id=PROBE_CLIENT_ID, client_host="10.9.9.9")
 FOLLOWED_UP = example.member(0, active=(0, 1), standby=(4, 5), follow_up=FollowUp.SCHEDULED)
 SILENT = example.member(0, active=(0, 1), standby=(4, 5), follow_up=FollowUp.UNKNOWN)
 WITHOUT_0_1 = example.member(0, active=(0,), standby=(4, 5))

@@ -21,13 +21,13 @@ from streamapp.core.facts.agent_reports import (
     Rebalance,
 )
 from streamapp.core.facts.group import Applied, FollowUp, GroupReading, Member
-from streamapp.core.facts.hold_record import Epoch, HoldRecord
+from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndsUnreadable
 from streamapp.core.facts.policy import LearnerSource, OnTimeout, ScaleDownPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import HoldOverride, RebalanceHistory, Snapshot
 from streamapp.core.reasons import Reason
-from tests.builders import NOW, a_reading, a_record, a_snapshot, a_wish, ago, seconds, steps, told
+from tests.builders import NOW, a_hold, a_reading, a_record, a_snapshot, a_wish, ago, seconds, steps, told
 from tests.support import example
 
 POLICY = ScalingPolicy(agent=True, allow_zero=True)
@@ -299,12 +299,10 @@ def test_a_drained_pod_stays_while_agents_contradict(
     assert (told(decision), grants(decision)) == (("Hold", reason), [])
 
 
-def test_a_contradiction_does_not_count_as_waiting_without_progress() -> None:
+def test_a_contradiction_is_told_in_place_of_no_progress() -> None:
     agents = reported(example.agents(DRAINED, **TOP_LEAVES), with_tasks_of(layout(), 2), 2)
-    decision = decide(a_case(agents=agents), POLICY)
-    assert isinstance(decision.record, HoldRecord)
-    assert decision.record.hold is not None
-    assert decision.record.hold.progress.counted_at is None
+    late = a_record(progress=replace(a_hold().progress, improved_at=ago(9000), counted_at=ago(9000)))
+    assert told(decide(a_case(agents=agents, record=late), POLICY)) == ("Hold", "AgentsDisagree")
 
 
 def test_one_word_that_lies_between_two_good_ones_is_enough_to_hold() -> None:
@@ -444,7 +442,7 @@ def test_a_hold_whose_tasks_never_move_times_out() -> None:
     policy = replace(POLICY, timeout=seconds(60), on_timeout=OnTimeout.GIVE_UP)
     record = a_record()
     assert record.hold is not None
-    progress = replace(record.hold.progress, best=0, waited=seconds(59), counted_at=ago(2))
+    progress = replace(record.hold.progress, best=0, counted_at=ago(60))
     waiting = replace(record, hold=replace(record.hold, progress=progress))
     decision = decide(a_case(layout(), record=waiting), policy)
     assert (told(decision), announced(decision).process_ids) == (("Hold", "GaveUp"), ())

@@ -19,7 +19,10 @@ from streamapp.core.gates.case import Gate
 from streamapp.core.reasons import Reason
 
 CORE = Path(streamapp.core.__file__).parent
-READ_WITH_THE_GROUP = {Reason.BrokersUnreachable, Reason.GroupProtocolUnsupported, Reason.GroupUndecodable}
+READ_WITH_THE_GROUP = {
+    *(Reason.BrokersUnreachable, Reason.GroupProtocolUnsupported, Reason.GroupUndecodable),
+    Reason.GroupOutdated,
+}
 """What `GroupUnreadable` carries; the controller fills it in."""
 CARRIED = {"group": READ_WITH_THE_GROUP, "_assigned_otherwise": {kind.reason for kind in AsideKind}}
 """Reasons that a function takes from a fact, by the function's name."""

@@ -19,7 +19,7 @@ UNREAD = (an_unreadable(reason=Reason.GroupProtocolUnsupported, streams=True),)
 AT_ONCE = ScalingPolicy(rollout=RolloutPolicy.IMMEDIATE)
 BY_POLICY = ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="cost")
 AFTER_A_MINUTE = ScalingPolicy(on_timeout=OnTimeout.PROCEED, timeout=seconds(60), force_reason="cost")
-WAITED = a_record(progress=Progress(improved_at=ago(90), waited=seconds(90), counted_at=ago(1)))
+WAITED = a_record(progress=Progress(improved_at=ago(90), counted_at=ago(90)))
 BY_WORD = HoldOverride(hold_id="h-1", why="cost")
 
 

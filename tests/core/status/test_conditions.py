@@ -1,7 +1,6 @@
 """The conditions of the resource, and the laws that they keep."""
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -44,6 +43,7 @@ TYPES = [
     "AutoscalingHealthy",
 ]
 LAGGING = example.members(3, lag=500_000)
+FULL = PodFault(reason="Error", container="app", exit_code=1, last_words="IO error: No space left on device: /state")
 CRASH = PodFault(reason="Error", container="app", exit_code=1, restarts=4, last_words="boom")
 NO_NODE = PodFault(reason="Unschedulable", last_words="0/2 nodes are available")
 ON_NO_NODE = {"pods": pods(3, p0=a_pod(0, ready=False, fault=NO_NODE))}
@@ -57,7 +57,7 @@ REBALANCING = a_reading(
 )
 STUCK = a_record(
     reason=Reason.NoProgress,
-    progress=Progress(best=980_000, improved_at=ago(9000), waited=timedelta(hours=2), counted_at=ago(5)),
+    progress=Progress(best=980_000, improved_at=ago(9000), counted_at=ago(9000)),
 )
 
 
@@ -71,6 +71,18 @@ def test_all_of_them_are_there_in_every_state_and_reconciling_never_goes_with_st
         found = {condition.type: condition.status for condition in row.decision.conditions}
         assert list(found) == TYPES
         assert (found["Reconciling"], found["Stalled"]) != (Answer.TRUE, Answer.TRUE), row
+
+
+def test_a_template_that_waits_is_told_from_the_first_look_on() -> None:
+    unwritten = a_snapshot(desired=3, record=None, statefulset={"template_is_written": False})
+    written = a_snapshot(desired=3, record=None, statefulset={"update_revision": "newer"}, members=LAGGING)
+    covered = a_snapshot(desired=3, record=None, statefulset={"update_revision": "newer"})
+    told = [(of(one, "Converged"), of(one, "Reconciling")) for one in (unwritten, written, covered)]
+    assert told == [
+        (("False", "TemplateUnwritten"), ("True", "TemplateUnwritten")),
+        (("False", "LearnersCatchingUp"), ("True", "LearnersCatchingUp")),
+        (("False", "RolloutInProgress"), ("True", "RestartCovered")),
+    ]
 
 
 def test_a_held_scale_down_is_a_healthy_state() -> None:
@@ -125,6 +137,16 @@ def test_a_condition_carries_the_particulars() -> None:
             {"workload": {"pods": pods(3, p0=a_pod(0, ready=False, fault=CRASH))}},
             ("False", "PodFails"),
             id="one crashes",
+        ),
+        pytest.param(
+            "Ready",
+            {
+                "workload": {
+                    "pods": pods(3, p0=a_pod(0, ready=False, fault=CRASH), p2=a_pod(2, ready=False, fault=FULL))
+                }
+            },
+            ("False", "VolumeFull"),
+            id="one found no space, and another crashes",
         ),
         pytest.param("Ready", {"workload": WITHOUT_QUOTA}, ("False", "QuotaExceeded"), id="a quota keeps one away"),
         pytest.param("Reconciling", {"desired": 3, "workload": WITHOUT_QUOTA}, ("True", "QuotaExceeded"), id="a quota"),

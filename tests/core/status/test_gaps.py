@@ -1,9 +1,11 @@
 """The gap of a step as seen from outside: what the clocks of the looks leave open is never counted as seen."""
 
+from dataclasses import replace
+
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.status.gaps import Gap, GapUnknown, RunningSeen, worst_gap
+from streamapp.core.status.gaps import Gap, GapUnknown, RunningSeen, seen_by_agents, worst_gap
 from tests.builders import ago, seconds
-from tests.support.example import task
+from tests.support.example import member, report, task
 
 A, B = task(0), task(1)
 
@@ -40,3 +42,18 @@ def test_a_task_that_ran_nowhere_at_the_first_or_the_last_look_has_no_gap_that_c
     assert worst_gap((look(20), look(10, a=1)), {A}) == GapUnknown(A)
     assert worst_gap((look(20, a=0), look(10)), {A}) == GapUnknown(A)
     assert worst_gap((look(20, b=0), look(10, b=0)), {A, B}) == GapUnknown(A)
+
+
+def test_agents_see_what_runs_from_the_first_to_the_last_of_their_looks() -> None:
+    early, late = report(member(0, active=(0,)), seconds(4)), report(member(1, active=(1,)), seconds(3))
+    seen = seen_by_agents({Ordinal(0): early, Ordinal(1): late}, frozenset({A, B}), is_complete=True)
+    assert seen == RunningSeen(ago(4), {A: Ordinal(0), B: Ordinal(1)}, frozenset(), ago(3))
+    assert worst_gap((look(9, a=1, b=1), seen), {A}) == Gap(seconds(0), seconds(6))
+
+
+def test_where_an_agent_was_not_heard_or_names_no_tasks_a_task_may_run_all_the_same() -> None:
+    one = report(member(0, active=(0,)), seconds(1))
+    assert seen_by_agents({Ordinal(0): one}, frozenset({A, B}), is_complete=True).unproven == frozenset()
+    assert seen_by_agents({Ordinal(0): one}, frozenset({A, B}), is_complete=False).unproven == {B}
+    mute = {Ordinal(0): replace(one, tasks=None)}
+    assert seen_by_agents(mute, frozenset({A, B}), is_complete=True).unproven == {A, B}

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from streamapp.core.actions.decision import GrantReplicas, RecordState, Verdict
 from streamapp.core.decide import decide
+from streamapp.core.evidence.learner_source import limited_evidence
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.workload import KeptState, Workload
@@ -25,7 +26,7 @@ def test_a_removal_records_what_its_pod_leaves() -> None:
     (recorded,) = (step for step in decision.plan if isinstance(step, RecordState))
     assert decision.plan.index(recorded) > decision.plan.index(removal)
     assert (recorded.ordinal, recorded.state.at, recorded.reason) == (Ordinal(2), snapshot.now, removal.reason)
-    assert recorded.state.positions == positions_on(snapshot, POLICY, [Ordinal(2)])[Ordinal(2)]
+    assert recorded.state.positions == positions_on(limited_evidence(snapshot, POLICY), [Ordinal(2)])[Ordinal(2)]
     assert recorded.state.positions == dict.fromkeys(map(example.task, (2, 3, 4, 5)), example.END)
 
 

@@ -28,9 +28,14 @@ def _changed(report: AgentReport, changes: Mapping[str, object]) -> AgentReport:
     return AgentReport(**{**fields, **changes})
 
 
-def seen(*reports: AgentReport, ends: object = None) -> AgentsSeen:
-    known = example.ends(SEEN_AT) if ends is None else ends
-    return AgentsSeen({Ordinal(0): reports}, (EndsAfter(SEEN_AT, known),))  # type: ignore[arg-type]
+LOOKS_APART = timedelta(seconds=4)
+
+
+def seen(*reports: AgentReport, input_rate: int = 0) -> AgentsSeen:
+    """What was heard, with two looks at ends; so many records a second come into the changelog."""
+    earlier = example.ends(SEEN_AT - LOOKS_APART, example.END - int(input_rate * LOOKS_APART.total_seconds()))
+    ends = (example.ends(SEEN_AT), earlier)
+    return AgentsSeen({Ordinal(0): reports}, tuple(EndsAfter(one.read_at, one) for one in ends))
 
 
 def test_the_rate_is_what_was_applied_between_two_reports() -> None:
@@ -51,7 +56,23 @@ def test_nothing_is_learned_where(now: AgentReport, before: AgentReport, why: st
     assert restore_rates(seen(now, before), example.task_set()) == {}, why
 
 
-def test_nothing_is_learned_without_two_reports_and_ends() -> None:
+def test_a_copy_that_follows_its_input_some_seconds_behind_says_nothing() -> None:
+    """Each look finds it behind, since the ends are read later than its position."""
+    behind = example.END - 80
+    reports = a_report(behind, 1, 2), a_report(behind - 16, 3, 1)
+    assert restore_rates(seen(*reports, input_rate=8), example.task_set()) == {}
+
+
+def test_a_restore_beside_an_input_is_as_fast_as_it_is() -> None:
+    reports = a_report(500_000, 1, 2), a_report(300_000, 3, 1)
+    assert restore_rates(seen(*reports, input_rate=1_000), example.task_set()) == {Ordinal(0): 100_000}
+
+
+def test_nothing_is_learned_without_two_reports_and_two_looks_at_ends() -> None:
     one, other = a_report(500_000, 1, 2), a_report(300_000, 3, 1)
     assert restore_rates(seen(one), example.task_set()) == {}
-    assert restore_rates(seen(one, other, ends=EndsUnreadable("no answer")), example.task_set()) == {}
+    words = {Ordinal(0): (one, other)}
+    looks = EndsAfter(SEEN_AT, example.ends(SEEN_AT)), EndsAfter(SEEN_AT - LOOKS_APART, EndsUnreadable("no answer"))
+    assert restore_rates(AgentsSeen(words, looks[:1]), example.task_set()) == {}
+    assert restore_rates(AgentsSeen(words, looks), example.task_set()) == {}
+    assert restore_rates(AgentsSeen(words, looks[1:]), example.task_set()) == {}

@@ -37,6 +37,7 @@ from streamapp.kafka.connection.errors import (
     UnexpectedAnswerError,
 )
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Sasl, Tls
+from streamapp.kafka.connection.tokens import BearerToken
 from streamapp.kafka.topics.topics import metadata
 from streamapp.wire.byte_budget import ByteBudget
 from tests.kafka.answers import cluster
@@ -235,6 +236,23 @@ def test_a_broker_that_cannot_prove_itself_is_not_trusted() -> None:
         failing(attempt, NotAuthenticatedError).why
         == "the broker answers with a foreign nonce, or adds nothing to ours"
     )
+
+
+def test_a_token_that_the_broker_refuses_is_no_matter_of_the_login() -> None:
+    """A broker says `invalid_token` alone, whatever it dislikes."""
+    broker = sasl_broker((ErrorCode.none, None, b'{"status":"invalid_token"}'), (ErrorCode.none, None, b""))
+
+    async def attempt() -> None:
+        async with broker.running():
+            streams = await asyncio.open_connection(broker.address.host, broker.address.port)
+            connection = Connection(broker.address, "a-test", *streams)
+            with closing(connection):
+                await connection.introduce(BearerToken("a-token"))
+
+    error = failing(attempt, NotAuthenticatedError)
+    assert error.why == 'the broker refuses the token: {"status":"invalid_token"}'
+    assert error.next_step.startswith("compare the token's issuer and audience with those that the broker expects")
+    assert "a-token" not in str(error)
 
 
 # TLS

@@ -158,6 +158,10 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"},
         "sasl.mechanism GSSAPI is not supported",
     ),
+    "the mechanism of one cloud": (
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"},
+        "sasl.mechanism AWS_MSK_IAM is not supported",
+    ),
     "no login": (
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"},
         "sasl.jaas.config cannot be read",

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,13 +18,15 @@ from kio.schema.incremental_alter_configs.v1.response import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
+from kio.schema.metadata.v12.response import MetadataResponse
 from kio.static.primitive import i8
 
 from streamapp.core.facts.group import StandbySetting
 from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import NotAuthorisedError, UnexpectedAnswerError
-from streamapp.kafka.group.group_configs import STANDBYS
-from tests.kafka.scripted import NO_THROTTLE, ScriptedBroker, always
+from streamapp.kafka.group.group_configs import ASSIGNMENT_INTERVAL, STANDBYS, GroupConfig
+from tests.kafka import answers
+from tests.kafka.scripted import NO_THROTTLE, ScriptedBroker, always, in_turn
 
 
 def a_setting(
@@ -64,8 +68,8 @@ def on_broker(broker: ScriptedBroker, work: Callable[[KafkaCluster], Awaitable[A
 
 def read(answer: DescribeConfigsResponse) -> Any:
     return on_broker(
-        ScriptedBroker({"DescribeConfigs": always(answer)}),
-        lambda cluster: cluster.configs.standbys(deadline_seconds=5),
+        ScriptedBroker({"DescribeConfigs": always(answer), "Metadata": always(answers.cluster([], {}))}),
+        lambda cluster: cluster.configs.read(deadline_seconds=5),
     )
 
 
@@ -80,7 +84,36 @@ def write(answer: IncrementalAlterConfigsResponse, replicas: int | None) -> tupl
 
 @pytest.mark.parametrize(("source", "is_set"), [(8, True), (5, False), (4, False)])
 def test_a_value_of_the_group_is_told_from_the_brokers_default(source: int, is_set: bool) -> None:
-    assert read(a_setting("1", source)) == StandbySetting(1, is_set=is_set)
+    assert read(a_setting("1", source)) == GroupConfig(StandbySetting(1, is_set=is_set), None)
+
+
+def of_cluster(cluster: str | None) -> MetadataResponse:
+    return replace(answers.cluster([], {}), cluster_id=cluster)
+
+
+@pytest.mark.parametrize(("told", "known"), [("one", "one"), (None, None), ("", None), ("x" * 256, None)])
+def test_the_setting_names_its_cluster_if_brokers_do(told: str | None, known: str | None) -> None:
+    broker = ScriptedBroker({"DescribeConfigs": always(a_setting("1", 8)), "Metadata": always(of_cluster(told))})
+    assert on_broker(broker, lambda cluster: cluster.configs.read(5)).standbys.cluster == known
+
+
+def test_brokers_say_once_which_cluster_they_are_of_and_anew_before_a_write() -> None:
+    metadata = in_turn(of_cluster("one"), of_cluster("two"))
+    broker = ScriptedBroker({"DescribeConfigs": always(a_setting("1", 8)), "Metadata": metadata})
+
+    async def work(cluster: KafkaCluster) -> list[str | None]:
+        found = [await cluster.configs.read(5, asks_cluster=anew) for anew in (False, False, True, False)]
+        return [one.standbys.cluster for one in found]
+
+    assert on_broker(broker, work) == ["one", "one", "two", "two"]
+
+
+def test_the_time_between_assignments_is_read_where_brokers_have_it() -> None:
+    (standbys,) = a_setting("1", 8).results
+    (interval,) = a_setting("1000", 5, name=ASSIGNMENT_INTERVAL).results
+    both = replace(standbys, configs=(*standbys.configs, *interval.configs))
+    found = read(DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=(both,)))
+    assert found == GroupConfig(StandbySetting(1, is_set=True), timedelta(seconds=1))
 
 
 @pytest.mark.parametrize(

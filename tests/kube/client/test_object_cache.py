@@ -152,7 +152,7 @@ def test_of_a_claim_only_what_is_read_is_kept_whatever_its_owner_writes_on_it() 
     assert found is not None
     assert found["metadata"].pop("annotations") == known
     assert found["metadata"].keys() == {"name", "namespace", "uid", "resourceVersion", "labels"}
-    assert "spec" not in found
+    assert (found["spec"], found["status"]) == ({"resources": {"requests": {}}}, {})
 
 
 def test_a_list_in_parts_is_complete_when_it_ends() -> None:

@@ -1,5 +1,6 @@
 """What is read of HorizontalPodAutoscalers, in the form in which the API server gives them."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -82,6 +83,39 @@ def test_those_of_one_target_stand_together() -> None:
 def test_why_it_cannot_act_is_told_in_its_own_words(conditions: tuple[Json, ...], cannot_act: str | None) -> None:
     (found,) = by_target([an_hpa("cpu", ("streamapp.dev/v1", "StreamApp", "c"), *conditions)])["c"]
     assert found.cannot_act == cannot_act
+
+
+def test_the_record_has_the_reason_word_and_not_the_message() -> None:
+    def found(*conditions: Json) -> tuple[str, str]:
+        (one,) = by_target([an_hpa("cpu", ("streamapp.dev/v1", "StreamApp", "c"), *conditions)])["c"]
+        return one.hindrance, one.limited_by
+
+    blind = says("ScalingActive", "False", "FailedGetResourceMetric", "no metrics for 31s")
+    low = says("ScalingLimited", "True", "TooFewReplicas", "the desired replica count is less than the minimum")
+    assert found() == ("", "")
+    assert found(says("ScalingLimited", "False", "DesiredWithinRange"), says("ScalingActive", "True")) == ("", "")
+    assert found(blind, low) == ("FailedGetResourceMetric", "TooFewReplicas")
+    assert found(says("AbleToScale", "False", ""), says("ScalingLimited", "True", "")) == (
+        "AbleToScale",
+        "ScalingLimited",
+    )
+    assert found(says("ScalingActive", "False", "ScalingDisabled", "zero")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("behavior", "windows"),
+    [
+        (None, (None, None)),
+        ({"scaleUp": {"policies": []}}, (None, None)),
+        (
+            {"scaleUp": {"stabilizationWindowSeconds": 0}, "scaleDown": {"stabilizationWindowSeconds": 600}},
+            (timedelta(0), timedelta(minutes=10)),
+        ),
+    ],
+)
+def test_its_windows_are_those_of_the_spec(behavior: Json | None, windows: tuple[timedelta | None, ...]) -> None:
+    (one,) = by_target([an_hpa(behavior=behavior)])["counter"]
+    assert (one.up_window, one.down_window) == windows
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_one_that_another_writer_changed_is_of_no_lease(spec: dict[str, Any]) ->
     assert budget(live) == BudgetFacts(Budget.OPEN)
 
 
-@pytest.mark.parametrize("text", ["", "-1", "three", "٣"])
+@pytest.mark.parametrize("text", ["", "-1", "three", "٣", "9" * 5000])
 def test_a_lease_that_is_no_number_is_none(text: str) -> None:
     live = {"metadata": {"annotations": {"streamapp.dev/lease": text}}, "spec": {"maxUnavailable": 0}}
     assert budget(live) == BudgetFacts(Budget.CLOSED)

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from streamapp.api.names import APPLICATION_ID, PROCESS_ID
+from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, PROCESS_ID
+from streamapp.api.objects import manifests
+from streamapp.core.actions.decision import Fence
 from streamapp.core.facts.ids import Ordinal, ProcessId
-from streamapp.kube.client.client import Check, Json
+from streamapp.kube.client.client import GRANTING_MANAGER, Check, Json
 from streamapp.kube.client.errors import ConflictError, InvalidError, NotFoundError
-from streamapp.kube.client.kinds import Key
+from streamapp.kube.client.kinds import STATEFUL_SETS, Key
 from streamapp.kube.objects import claims, events, leases, owned_objects, pods, statefulsets
 from streamapp.kube.objects.leases import Lease, LeaseSpec
 from tests.kube.object_store import ObjectStore, Request
@@ -109,6 +111,19 @@ def test_a_template_is_not_written_over_a_statefulset_that_has_changed_since() -
     assert client.live("statefulsets") == now
 
 
+@pytest.mark.guarantee(4)
+def test_a_retention_policy_is_not_written_over_a_statefulset_that_has_changed_since() -> None:
+    client = Client()
+    policy = {"whenScaled": "Delete", "whenDeleted": "Delete"}
+    read = client.put("statefulsets", spec={"persistentVolumeClaimRetentionPolicy": policy})
+    now = client.put("statefulsets", spec={"persistentVolumeClaimRetentionPolicy": policy, "replicas": 4})
+    refused(statefulsets.keep_claims(client, read, {"whenDeleted": "Retain"}))
+    assert client.live("statefulsets") == now
+    asyncio.run(statefulsets.keep_claims(client, now, {"whenDeleted": "Retain"}))
+    written = {"persistentVolumeClaimRetentionPolicy": {**policy, "whenDeleted": "Retain"}, "replicas": 4}
+    assert client.live("statefulsets")["spec"] == written
+
+
 @pytest.mark.guarantee(2)
 def test_a_lease_is_not_written_over_what_another_replica_wrote_since() -> None:
     client = Client()
@@ -165,3 +180,94 @@ def test_an_event_is_about_the_streamapp_that_was_read_and_no_later_one_of_its_n
         "uid": app["metadata"]["uid"],
         "resourceVersion": app["metadata"]["resourceVersion"],
     }
+
+
+def half_made(client: Client) -> Json:
+    """A StatefulSet of which only the first of the writes was made."""
+    body = {
+        "apiVersion": "apps/v1",
+        "metadata": {"namespace": NAMESPACE, "name": NAME, "labels": {"streamapp.dev/app": NAME}},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"streamapp.dev/app": NAME}}, "template": {"spec": {}}},
+    }
+    return asyncio.run(client.apply(STATEFUL_SETS, body, manager=GRANTING_MANAGER, force=False))
+
+
+@pytest.mark.guarantee(3)
+def test_replicas_alone_are_no_statefulset_so_a_half_made_one_is_raised_by_a_patch() -> None:
+    client = Client()
+    read = half_made(client)
+    fence = Fence(read["metadata"]["uid"], read["metadata"]["resourceVersion"])
+    with pytest.raises(InvalidError, match="Required value"):
+        asyncio.run(statefulsets.grant(client, KEY, fence, 4, None))
+    raised = asyncio.run(statefulsets.raise_to(client, read, fence, 4, None))
+    assert raised["spec"] == {**read["spec"], "replicas": 4}
+    assert raised["metadata"]["labels"] == read["metadata"]["labels"]
+
+
+@pytest.mark.guarantee(2)
+def test_a_raise_is_not_written_over_a_half_made_statefulset_that_has_changed_since() -> None:
+    client = Client()
+    read = half_made(client)
+    fence = Fence(read["metadata"]["uid"], read["metadata"]["resourceVersion"])
+    now = client.store.put("statefulsets", {**read, "spec": {**read["spec"], "replicas": 7}})
+    refused(statefulsets.raise_to(client, read, fence, 4, None))
+    assert client.live("statefulsets") == now
+
+
+@pytest.mark.guarantee(2)
+def test_a_creation_that_arrives_late_changes_no_statefulset_that_was_made_meanwhile() -> None:
+    """Another try made it; replicas were raised since, a hold is on record, and the template was written anew."""
+    client, app = Client(), a_streamapp(name=NAME)
+    here = manifests.Installation(name="blue", seed_image="seed:1")
+    late = manifests.statefulset(app, here)
+    asyncio.run(statefulsets.create(client, late, 2))
+    made = client.live("statefulsets")
+    fence = Fence(made["metadata"]["uid"], made["metadata"]["resourceVersion"])
+    raised = asyncio.run(statefulsets.grant(client, KEY, fence, 4, {HOLD_RECORD: "{}"}))
+    asyncio.run(statefulsets.write_template(client, manifests.statefulset(app, here, raised), raised))
+    now = client.live("statefulsets")
+    refused(statefulsets.create(client, late, 2), "conflict with")
+    assert client.live("statefulsets") == now
+    assert (now["spec"]["replicas"], now["metadata"]["annotations"][HOLD_RECORD]) == (4, "{}")
+
+
+class Overtaken(Client):
+    """Between the first write of a creation and the second, something else is written to the StatefulSet."""
+
+    def __init__(self, others: Callable[[Json], Awaitable[object]]) -> None:
+        super().__init__()
+        self._others, self._is_due = others, False
+
+    async def deliver(self, request: Request, what: str, last_check: Check | None) -> Json:
+        if self._is_due:
+            self._is_due = False
+            await self._others(self.live("statefulsets"))
+        answer = await super().deliver(request, what, last_check)
+        self._is_due = request.query.get("force") == "false"
+        return answer
+
+
+@pytest.mark.guarantee(4)
+def test_the_second_write_of_a_creation_puts_no_former_template_back() -> None:
+    """A process froze between the two; the one that took over wrote the template that the StreamApp has by now."""
+    here = manifests.Installation(name="blue", seed_image="seed:1")
+    former = a_streamapp({"spec.state.retention": {"whenDeleted": "Delete"}}, name=NAME)
+
+    async def go_on(live: Json) -> None:
+        await statefulsets.write_template(client, manifests.statefulset(a_streamapp(name=NAME), here, live), live)
+
+    client = Overtaken(go_on)
+    refused(statefulsets.create(client, manifests.statefulset(former, here), 2))
+    policy = client.live("statefulsets")["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert policy == {"whenScaled": "Retain", "whenDeleted": "Retain"}
+
+
+def test_a_creation_goes_on_after_the_statefulsets_controller_has_written_the_status() -> None:
+    async def report(live: Json) -> None:
+        client.store.put("statefulsets", {**live, "status": {"observedGeneration": 1}})
+
+    client = Overtaken(report)
+    here = manifests.Installation(name="blue", seed_image="seed:1")
+    asyncio.run(statefulsets.create(client, manifests.statefulset(a_streamapp(name=NAME), here), 2))
+    made = client.live("statefulsets")
+    assert (made["status"], statefulsets.is_handed_over(made)) == ({"observedGeneration": 1}, True)

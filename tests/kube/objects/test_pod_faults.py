@@ -133,3 +133,49 @@ def test_of_long_last_words_the_end_is_kept() -> None:
     assert found is not None
     assert len(found.last_words) == 200
     assert found.last_words.endswith("xx OutOfMemoryError")
+
+
+FULL_DISK = """t org.apache.kafka.streams.processor.internals.StreamThread.run(StreamThread.java:850)
+org.apache.kafka.streams.errors.ProcessorStateException: Error opening store counts at /state/0_1/rocksdb/counts
+\tat org.apache.kafka.streams.state.internals.RocksDBStore.openRocksDB(RocksDBStore.java:330)
+Caused by: org.rocksdb.RocksDBException: No space left on device: While open a file for appending: /state/0_1/LOG
+\tat org.rocksdb.RocksDB.open(Native Method)
+\t... 17 more
+2026-11-26T04:48:45.309Z INFO Counter - PENDING_SHUTDOWN
+2026-11-26T04:48:45.948Z INFO Counter - closed in 639 ms, leave on close: false
+2026-11-26T04:48:45.949Z INFO Counter - NOT_RUNNING
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        pytest.param(
+            FULL_DISK,
+            "org.rocksdb.RocksDBException: No space left on device: While open a file for appending: /state/0_1/LOG",
+            id="the innermost cause",
+        ),
+        pytest.param(
+            FULL_DISK + 'Exception in thread "main" java.lang.IllegalStateException: closed\n\tat Counter.main',
+            "java.lang.IllegalStateException: closed",
+            id="the last of two traces",
+        ),
+        pytest.param(
+            FULL_DISK + "Terminating due to java.lang.OutOfMemoryError: Java heap space\n",
+            "java.lang.OutOfMemoryError: Java heap space",
+            id="what the JVM ended itself of",
+        ),
+        pytest.param(
+            f"java.lang.OutOfMemoryError: {'x' * 300}\n\tat Counter.main",
+            f"java.lang.OutOfMemoryError: {'x' * 171}…",
+            id="a long cause is cut at its end",
+        ),
+        pytest.param(
+            "x" * 300 + " an Error: no trace", "…" + "x" * 180 + " an Error: no trace", id="a word is no trace"
+        ),
+    ],
+)
+def test_of_a_long_log_the_cause_is_kept_and_not_how_the_application_closed(message: str, words: str) -> None:
+    found = fault({"terminated": {"exitCode": 1, "message": message}})
+    assert found is not None
+    assert found.last_words == words

@@ -1,11 +1,11 @@
-"""What a pod's status says of its seeder, while the application waits."""
+"""What a pod's status says of the last use of its state, while the application waits."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from streamapp.core.facts.workload import SeederRun, StateSeen
+from streamapp.core.facts.workload import LastUse, StateSeen
 from streamapp.kube.objects import from_json
 
 Json = dict[str, Any]
@@ -19,7 +19,7 @@ def seeder(message: str = REPORT, **state: Any) -> Json:
     return {"terminated": {"exitCode": 0, "finishedAt": ENDED, "message": message, **state}}
 
 
-def read(application: Json | None, of_seeder: Json | None, container: str = "app") -> SeederRun | None:
+def read(application: Json | None, of_seeder: Json | None, container: str = "app") -> LastUse | None:
     status: Json = {}
     if of_seeder is not None:
         status["initContainerStatuses"] = [
@@ -34,11 +34,15 @@ def read(application: Json | None, of_seeder: Json | None, container: str = "app
     containers = [{"name": "sidecar"}, {"name": "app"}]
     pod = {"metadata": {"name": "counter-0", "uid": "u"}, "spec": {"containers": containers}, "status": status}
     (found,) = from_json.pods([pod], "counter", None, container)
-    return found.waits_since_seeding
+    return found.last_use
 
 
-def run(idle: timedelta | StateSeen) -> SeederRun:
-    return SeederRun(ended_at=datetime(2026, 11, 21, 10, tzinfo=UTC), idle=idle)
+def run(idle: timedelta | StateSeen) -> LastUse:
+    return LastUse(ended_at=datetime(2026, 11, 21, 10, tzinfo=UTC), idle=idle)
+
+
+RAN: Json = {"terminated": {"startedAt": AFTER, "finishedAt": "2026-11-21T10:20:00Z"}}
+OF_ITS_OWN = LastUse(ended_at=datetime(2026, 11, 21, 10, 20, tzinfo=UTC), idle=timedelta(0))
 
 
 @pytest.mark.parametrize(
@@ -57,10 +61,25 @@ def run(idle: timedelta | StateSeen) -> SeederRun:
         pytest.param(WAITS, seeder('{"removed":["0_1"'), run(StateSeen.UNKNOWN), id="half a report"),
         pytest.param(WAITS, seeder(""), run(StateSeen.UNKNOWN), id="no report"),
         pytest.param(WAITS, seeder('{"idleSeconds":"long"}'), run(StateSeen.UNKNOWN), id="no number"),
+        pytest.param(WAITS, seeder('{"idleSeconds":true}'), run(StateSeen.UNKNOWN), id="a word that looks like one"),
+        pytest.param(WAITS, seeder('{"idleSeconds":-1}'), run(StateSeen.UNKNOWN), id="less than no time"),
+        pytest.param(WAITS, seeder('{"idleSeconds":1%s}' % ("0" * 30)), run(StateSeen.UNKNOWN), id="ages of ages"),
         pytest.param({"state": {"running": {"startedAt": AFTER}}}, seeder(), None, id="it runs"),
         pytest.param({"state": {"running": {"startedAt": ENDED}}}, seeder(), None, id="it started in the same second"),
-        pytest.param({"state": {"terminated": {"startedAt": AFTER}}}, seeder(), None, id="it ran and ended"),
-        pytest.param({**WAITS, "lastState": {"terminated": {"startedAt": AFTER}}}, seeder(), None, id="it crashes"),
+        pytest.param({"state": RAN}, seeder(), OF_ITS_OWN, id="it ran and ended"),
+        pytest.param({**WAITS, "lastState": RAN}, seeder(), OF_ITS_OWN, id="it ran, and cannot start again"),
+        pytest.param(
+            {"state": {"terminated": {"startedAt": AFTER, "finishedAt": AFTER}}, "lastState": RAN},
+            seeder(),
+            OF_ITS_OWN,
+            id="of two runs the one that ended last counts",
+        ),
+        pytest.param(
+            {"state": {"running": {"startedAt": AFTER}}, "lastState": RAN}, seeder(), None, id="it runs again"
+        ),
+        pytest.param(
+            {**WAITS, "lastState": {"terminated": {"startedAt": AFTER}}}, seeder(), None, id="nobody knows its end"
+        ),
         pytest.param(
             {**WAITS, "lastState": {"terminated": {"exitCode": 137, "startedAt": None}}, "restartCount": 1},
             seeder(),
@@ -72,8 +91,8 @@ def run(idle: timedelta | StateSeen) -> SeederRun:
         pytest.param(WAITS, None, None, id="there is none"),
     ],
 )
-def test_a_pod_waits_since_its_seeder_ended(
-    application: Json | None, of_seeder: Json | None, expected: SeederRun | None
+def test_the_state_of_a_pod_that_waits_was_last_used_by_its_seeder_or_its_application(
+    application: Json | None, of_seeder: Json | None, expected: LastUse | None
 ) -> None:
     assert read(application, of_seeder) == expected
 

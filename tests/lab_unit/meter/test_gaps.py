@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lab.errors import LabError
-from lab.meter.gaps import Appends, Gap, GapReport, PartitionGap, Window, find_gaps, partition_gap
+from lab.meter.gaps import Appends, Gap, GapReport, PartitionGap, Window, find_gaps, long_gaps, partition_gap
 
 WINDOW = Window(1_000, 2_000)
 
@@ -202,3 +202,20 @@ def test_a_moment_without_a_zone_is_refused() -> None:
 def test_a_window_that_holds_no_time_is_refused(end: int) -> None:
     with pytest.raises(LabError, match="its end is not after its start"):
         Window(1_000, end)
+
+
+def test_every_gap_that_is_long_enough_is_found_and_each_is_cut_to_the_window() -> None:
+    inputs = {0: appends(steady(800, 2_000, 10)), 1: appends([])}
+    answered = [(800, 950), (1_200, 1_500), (1_560, 1_590), (1_700, 1_990)]
+    outputs = [(offset, time + 3) for offset, time in steady(800, 2_000, 10) if any(a <= time < b for a, b in answered)]
+
+    found = long_gaps(inputs, {0: appends(outputs)}, WINDOW, 100)
+
+    assert found == {
+        0: (
+            Gap(1_000, 1_203, before_ms=50, open=False),
+            Gap(1_590, 1_703, before_ms=0, open=False),
+        ),
+        1: (),
+    }
+    assert max(gap.seconds for gap in found[0]) == find_gaps(inputs, {0: appends(outputs)}, WINDOW).worst().seconds  # type: ignore[union-attr]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jsonpatch
 import pytest
 import yaml
 
@@ -49,6 +50,19 @@ def test_the_loads_get_their_sizes(file: str, kind: str, word: str, figure: str)
     adapt(document, APPLICATION, replicas=None)
     arguments = [a for c in document["spec"]["template"]["spec"]["containers"] for a in c["args"]]
     assert arguments[arguments.index(word) + 1] == figure
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"), [("statefulset.yaml", "StatefulSet"), ("preload.yaml", "Job"), ("load.yaml", "Deployment")]
+)
+def test_all_pods_reach_the_brokers_of_the_deployment(file: str, kind: str) -> None:
+    document = _documents(file)[kind]
+    adapt(document, DemoApplication("counter-7", bootstrap="kafka.elsewhere.svc:9092", copies=3), replicas=None)
+    pod = document["spec"]["template"]["spec"]
+    containers = [*pod.get("initContainers", []), *pod["containers"]]
+    assert {_environment(each)["BOOTSTRAP_SERVERS"] for each in containers} == {"kafka.elsewhere.svc:9092"}
+    making = [each["args"] for each in containers if each.get("args", [])[:1] == ["topics"]]
+    assert [arguments[-2:] for arguments in making] == ([["--replication-factor", "3"]] if kind == "Job" else [])
 
 
 @pytest.mark.parametrize(
@@ -130,3 +144,19 @@ def test_the_streamapp_of_the_example_differs_from_its_statefulset_in_nothing_bu
     assert spec["template"] == statefulset["spec"]["template"]
     assert spec["state"] == {"mountPath": mount["mountPath"], "volumeClaimTemplate": claim["spec"]}
     assert spec["replicas"] == statefulset["spec"]["replicas"]
+
+
+def test_the_patch_gives_the_example_the_streams_protocol_the_agent_and_learners_on_demand_and_no_more() -> None:
+    (before,) = yaml.safe_load_all((MANIFESTS / "streamapp.yaml").read_text())
+    patch = yaml.safe_load((MANIFESTS / "streams-protocol.patch.yaml").read_text())
+    after = jsonpatch.JsonPatch(patch).apply(before)
+    assert after["spec"].pop("agent") == {"enabled": True}
+    assert after["spec"].pop("learners") == {"source": "OnDemand"}
+    (container,) = after["spec"]["template"]["spec"]["containers"]
+    (earlier,) = before["spec"]["template"]["spec"]["containers"]
+    variables = {entry["name"]: entry for entry in earlier["env"]}
+    del variables["STREAMS_NUM_STANDBY_REPLICAS"]
+    variables["STREAMS_GROUP_PROTOCOL"] = {"name": "STREAMS_GROUP_PROTOCOL", "value": "streams"}
+    assert {entry["name"]: entry for entry in container["env"]} == variables
+    container["env"] = earlier["env"]
+    assert after == before

@@ -1,6 +1,9 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lab.scenarios.task_layouts import Move, TaskLayout, TaskLayouts
+from lab.scenarios.task_layouts import Move, TaskLayout, TaskLayouts, layout_of_streams_group
+from streamapp.core.facts.group import GroupDescription, GroupState
+from tests.support.example import member, members
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -44,3 +47,15 @@ def test_equal_neighbours_are_one_layout() -> None:
 def test_who_has_only_a_copy_does_not_hold_nothing() -> None:
     (layout,) = layouts(({0: "0_0", 1: ""}, {1: "0_0"})).layouts
     assert [layout.holds_nothing(ordinal) for ordinal in (0, 1, 2)] == [False, False, True]
+
+
+def test_threads_of_a_process_of_the_streams_protocol_are_one_pod() -> None:
+    threads = (member(1, active=[2], standby=[0]), replace(member(1, active=[3]), id="another thread"))
+    found = layout_of_streams_group(GroupDescription(GroupState.STABLE, (*members(1, standbys=False), *threads)))
+    assert found is not None
+    assert found.active[1] == {"0_2", "0_3"}
+    assert found.copies == {0: frozenset(), 1: {"0_0"}}
+
+
+def test_a_group_whose_members_still_give_tasks_up_has_no_layout() -> None:
+    assert layout_of_streams_group(GroupDescription(GroupState.RECONCILING, members(2))) is None

@@ -50,6 +50,8 @@ class RealGroup:
     """Its model."""
     command: tuple[str, ...]
     running: dict[ProcessId, Process] = field(default_factory=dict)
+    logs: list[Path] = field(default_factory=list)
+    """One for each process that was ever started, in that order."""
 
     def start(self, process: ProcessId, **environment: str) -> None:
         """Start a process on its own folder, with its own ID in there."""
@@ -66,6 +68,7 @@ class RealGroup:
             "HOSTNAME": "localhost",
         }
         log = folder / f"{len(list(folder.iterdir()))}.log"
+        self.logs.append(log)
         name = f"process {str(process)[:4]}"
         self.running[process] = self.stack.enter_context(started(name, self.command, whole, log, folder))
 

@@ -72,6 +72,10 @@ class EvictionApi:
         self.accepted: Callable[[Json], object] = lambda _: None
         """Told of each pod that runs and is about to be deleted."""
 
+    def budget(self, namespace: str, name: str) -> Json:
+        """A budget as it is now; a stand-in where there is none."""
+        return self._store.get(BUDGETS, namespace, name) or {"spec": {}}
+
     def evict(self, namespace: str, name: str) -> tuple[int, str]:
         """Ask for an eviction; give the status of the answer, and why."""
         pod = self._store.get("pods", namespace, name)
@@ -130,6 +134,13 @@ def selects(budget: Json, pod: Json) -> bool:
     return selector.get("matchLabels", {}).items() <= labels.items() and all(
         labels.get(one["key"]) not in one["values"] for one in selector.get("matchExpressions", ())
     )
+
+
+def left_out(budget: Json) -> str:
+    """The name of the only pod that a budget leaves out; empty: it leaves none out, or several."""
+    expressions = budget["spec"].get("selector", {}).get("matchExpressions", ())
+    names = [name for one in expressions for name in one["values"]]
+    return str(names[0]) if len(names) == 1 else ""
 
 
 def is_ready(pod: Json) -> bool:

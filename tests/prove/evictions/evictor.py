@@ -6,12 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tests.kube.object_store import Request
 from tests.prove.calls import Switchboard
-from tests.prove.evictions.eviction_api import OK, EvictionApi
+from tests.prove.evictions.eviction_api import BUDGETS, OK, EvictionApi, left_out
 from tests.prove.evictions.scheduler import Scheduler
 
 AGAIN = 5.0
 """Seconds between two tries of `kubectl drain`."""
+AT_ONCE = 0.001
+"""Seconds from the write of a budget to an eviction that it lets pass."""
+SECOND_WITHIN = 5.0
+"""Seconds from an eviction at the end of a turn in which the next turn is used at once: no pod is back by then."""
 SHORT = 30.0
 """Seconds of a class of drains, as notes count them."""
 
@@ -43,6 +48,8 @@ class Evictor:
         """Those that have not ended."""
         self.named: Callable[[int], tuple[str, str]] = lambda _: ("", "")
         """Gives namespace and name of the pod of an ordinal."""
+        self._is_striking = False
+        """Whether a pod was just evicted at the end of its turn, so that whoever has the next turn is evicted, too."""
 
     def deeds(self) -> Mapping[str, Callable[[int], object]]:
         """What can happen, by the name that a story has for it."""
@@ -52,7 +59,30 @@ class Evictor:
             "drain": lambda number: self._drain([number]),
             "drain-in-turn": lambda digits: self._drain([int(digit) for digit in reversed(str(digits))]),
             "evict": lambda ordinal: self._evict(*self.named(ordinal)),
+            "evict-at-turns": self._evict_at_turns,
         }
+
+    def _evict_at_turns(self, _: int) -> None:
+        """Evict the pod whose turn is taken away next, right before that; and then whoever has the next turn at once.
+
+        Who drains nodes asks at moments of his own, so these are possible, too.
+        """
+        self._board.writing = self._before_write
+
+    def _before_write(self, request: Request) -> None:
+        if request.plural != BUDGETS:
+            return
+        before = left_out(self._api.budget(request.namespace, request.name))
+        after = left_out({"spec": request.body["spec"]})
+        if before and before != after and not self._is_striking:
+            self._is_striking = True
+            self._loop.call_later(SECOND_WITHIN, self._strike_no_more)
+            self._evict(request.namespace, before)
+        if after and before != after and self._is_striking:
+            self._loop.call_later(AT_ONCE, self._evict, request.namespace, after)
+
+    def _strike_no_more(self) -> None:
+        self._board.writing, self._is_striking = (lambda _: None), False
 
     def _uncordon(self, number: int) -> None:
         """Whoever drained the node gives up."""

@@ -10,7 +10,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from streamapp.core.facts.ids import TaskId
@@ -19,9 +19,10 @@ from tests.prove.calls import Process, Switchboard
 from tests.prove.evictions.eviction_api import BUDGETS
 from tests.prove.evictions.evictor import Evictor
 from tests.prove.group import Group, Member
-from tests.prove.judge import Judge, Look, Seen, _ordinal, _pairs
+from tests.prove.judge import Judge, _ordinal
 from tests.prove.judge_raises import WITHIN, Raise
 from tests.prove.kubelet import Nodes
+from tests.prove.looks import Look, Seen
 
 Json = dict[str, Any]
 SECONDS_OF_A_DRAIN = 10.0
@@ -71,8 +72,9 @@ class EvictionJudge:
         self._group.advance()
         now, ordinals = self._loop.time(), [_ordinal(pod) for pod in self._nodes.pods()]
         self._away = {one: uid for one, uid in self._away.items() if one in ordinals and not self._is_back(one, uid)}
+        staying = self._staying()
         for found, is_strict in ((self._bare, False), (self._fallen, True)):
-            covers = {task: self._covers(task, is_strict=is_strict) for task in self._group.tasks}
+            covers = {task: self._covers(task, staying, is_strict=is_strict) for task in self._group.tasks}
             bare = {(one, task) for one in ordinals for task in self._group.tasks if not covers[task] - {one}}
             for key in [*found]:
                 if key not in bare:
@@ -80,12 +82,18 @@ class EvictionJudge:
             for key in bare:
                 found.setdefault(key, now)
 
-    def _covers(self, task: TaskId, *, is_strict: bool) -> set[int]:
+    def _staying(self) -> list[tuple[int, Member]]:
+        """The members that are alive in pods that stay, with their ordinals."""
+        pods = (pod["metadata"] for pod in self._nodes.pods())
+        stay = {metadata["uid"] for metadata in pods if "deletionTimestamp" not in metadata}
+        listed = ((member, member.run) for member in self._group.listed(alive=True))
+        return [(run.ordinal, member) for member, run in listed if run is not None and run.pod_uid in stay]
+
+    def _covers(self, task: TaskId, staying: Iterable[tuple[int, Member]], *, is_strict: bool) -> set[int]:
         """Ordinals on which the task runs, or has a copy that is caught up: by its last join, or `is_strict` now."""
         return {
-            member.run.ordinal
-            for member in self._group.listed(alive=True)
-            if member.run is not None and self._stays(member.run.pod_uid)
+            ordinal
+            for ordinal, member in staying
             if task in member.running or (task in member.standby and self._is_caught_up(member, task, is_strict))
         }
 
@@ -95,10 +103,6 @@ class EvictionJudge:
         if truth.lag(member.run.volume, task) <= truth.shape.limit:
             return True
         return not is_strict and member.said.lags.get(task, truth.shape.limit + 1) <= truth.shape.limit
-
-    def _stays(self, pod_uid: str) -> bool:
-        pods = {pod["metadata"]["uid"]: pod for pod in self._nodes.pods()}
-        return pod_uid in pods and "deletionTimestamp" not in pods[pod_uid]["metadata"]
 
     def _is_back(self, ordinal: int, uid: str) -> bool:
         run = self._nodes.alive().get(ordinal)
@@ -179,7 +183,7 @@ class EvictionJudge:
         run = self._nodes.alive().get(ordinal)
         if run is None or run.joined_at is None:
             return ""  # an idle pod takes nothing away
-        pairs = _pairs(seen.looks, seen.statefulset_at, by_agents=self._group.truth.shape.on_demand)
+        pairs = self._judge._fitting(seen.looks, seen.statefulset_at)
         if not pairs:
             return None
         lost = [self._lost_by(seen, later, earlier, ordinal) for later, earlier in pairs]

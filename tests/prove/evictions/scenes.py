@@ -1,5 +1,7 @@
 """Scenes with Kubernetes' nodes and `disruption.policy: WhenCaughtUp`: nodes are drained, and pods are evicted."""
 
+from dataclasses import replace
+
 from tests.prove.scene import Scene
 from tests.prove.story import Disturbance
 
@@ -21,9 +23,17 @@ def _on_demand(name: str, replicas: int, *happens: Happening, operators: int = 0
     )
 
 
+def _streams(name: str, replicas: int, *happens: Happening) -> Scene:
+    """With the streams protocol, and with a copy of each task on each pod: one pod is as well covered as another."""
+    return replace(_evictions(name, replicas, *happens), standbys=replicas - 1, streams=True)
+
+
 _CORDONED: tuple[Happening, ...] = ((4, "cordon", 0), (4, "cordon", 1), (4, "cordon", 2))
 _TRIES: tuple[Happening, ...] = tuple((second, "evict", second % 3) for second in range(16, 75, 2))
 """As of a descheduler, one pod after the other."""
+
+_TURNS: tuple[Happening, ...] = ((4, "cordon", 1), (4, "cordon", 2), (5, "evict-at-turns", 0))
+"""Two nodes are to be drained. The turn passes from one to the other after 30 s, and both pods are evicted then."""
 
 EVICTIONS = (
     _evictions("node-drain", 3, (6, "drain", 0)),
@@ -50,5 +60,6 @@ EVICTIONS = (
     _on_demand("node-drain-leader-freezes", 3, (10, "drain", 0), (18, "leader-freezes", 25), operators=2),
     _evictions("node-drain-kill", 3, (6, "drain", 0), (8, "kill", 1), (30, "kill", 2)),
     _on_demand("node-drain-kill-on-demand", 3, (6, "drain", 0), (12, "kill", 1), (30, "kill", 2)),
+    _streams("streams-node-turns", 3, *_TURNS, (100, "uncordon", 1), (100, "uncordon", 2)),
     _evictions("node-drain-without-room", 3, (3, "cordon", 3), (4, "drain-in-turn", 10), (150, "uncordon", 3)),
 )

@@ -29,15 +29,17 @@ def a_budget(most: int, policy: str, *left_out: str, name: str = "counter") -> J
     return {"metadata": {"name": name, "namespace": "demo"}, "spec": spec}
 
 
-def answers(statuses: list[Json], budgets: list[Json], tries: list[str], pause: float = 3.0) -> list[int]:
-    """The statuses of the answers, tried one right after the other."""
+def answers(
+    statuses: list[Json], budgets: list[Json], tries: list[str], pause: float = 3.0, *, fewer: int = 0
+) -> list[int]:
+    """The statuses of the answers, tried one right after the other; `fewer` pods are desired than there are."""
 
     async def ask() -> list[int]:
         store = ObjectStore(loop.now)
         DisruptionController(store, loop, random.Random(1))  # noqa: S311 (plays a story)
         api = EvictionApi(store, loop)
-        statefulset = {"metadata": {"name": "counter", "namespace": "demo"}, "spec": {"replicas": len(statuses)}}
-        store.put("statefulsets", statefulset)
+        spec = {"replicas": len(statuses) - fewer}
+        store.put("statefulsets", {"metadata": {"name": "counter", "namespace": "demo"}, "spec": spec})
         for ordinal, status in enumerate(statuses):
             store.put("pods", a_pod(ordinal, status))
         for budget in budgets:
@@ -94,3 +96,9 @@ def test_the_eviction_api_takes_what_budgets_allow(
 
 def test_no_eviction_passes_a_budget_that_its_controller_has_not_seen() -> None:
     assert answers([READY] * 3, [a_budget(1, "IfHealthyBudget")], ["counter-0"], pause=0.0) == [429]
+
+
+def test_a_closed_budget_counts_a_pod_that_will_be_removed_until_it_is_marked() -> None:
+    """As in Kubernetes, where it is so after replicas fell and until the StatefulSet's controller deletes the pod."""
+    closed = a_budget(0, "IfHealthyBudget")
+    assert answers([READY] * 3, [closed], ["counter-0", "counter-1"], fewer=1) == [201, 429]

@@ -6,6 +6,7 @@ StreamApps nothing has happened. It shares no rule with the product.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from streamapp.core.facts.agent_reports import AnnouncementState
@@ -17,6 +18,7 @@ from tests.prove.fleet.requests import app_of_object
 from tests.prove.group import Group, Run
 from tests.prove.judge import Findings
 from tests.prove.kubelet import Nodes
+from tests.prove.streams.coordinator import StreamsGroup
 
 Json = dict[str, Any]
 GRANTED = {"statefulsets", "pods", "persistentvolumeclaims", "poddisruptionbudgets", "services"}
@@ -55,6 +57,12 @@ class CrossJudge:
         for key in places:
             if store.get("statefulsets", key.namespace, key.name) is not None:
                 self._owners.setdefault(places[key].application_id, key)
+        self._raised: dict[int, int | None] = {}
+        """By the identity of a streams group whose standbys are raised, what was set before."""
+        for place in places.values():
+            if isinstance(place.group, StreamsGroup):
+                place.group.set_by_operator.append(partial(self._sets_standbys, place.group))
+                place.group.set_by_hand.append(partial(self._set_by_hand, place.group))
         store.changed.append(self._changed)
 
     def owner(self, key: Key) -> Key | None:
@@ -93,13 +101,40 @@ class CrossJudge:
         if named & _told(group) or not _learners_needed(group, named):
             return
         self._findings.visited.add("budget")
+        self._takes_a_place(process, group)
+
+    def _takes_a_place(self, process: Process, group: Group) -> None:
+        """Learners begin in a group, of either protocol."""
         self._findings.notes["learners begun"] += 1
         there = (place for key, place in self._places.items() if self._is_there(key))
         others = {id(place.group): place for place in there if place.group is not group}
-        learning = [one for one in others.values() if _learners_needed(one.group, _told(one.group))]
+        learning = [one for one in others.values() if self._is_learning(one.group)]
         if len(learning) >= self.restores:
             names = " and ".join(sorted(one.application_id for one in learning))
             self._wrong(f"process {process.number} begins learners while {names} has not ended its own")
+
+    def _is_learning(self, group: Group) -> bool:
+        if isinstance(group, StreamsGroup):
+            return id(group) in self._raised
+        return _learners_needed(group, _told(group))
+
+    def _sets_standbys(self, group: StreamsGroup, process: Process, standbys: int | None) -> None:
+        """A process raises a group's standbys, which is how learners begin there, or puts them back."""
+        self.acts(process, group, "sets the standbys")
+        self._newest = max(self._newest, process.number)
+        # What another hand wrote as well may be put back; it is no raise, whatever was set before.
+        is_raise = (standbys or 0) > (group.truth.setting or 0)
+        if standbys == self._raised.get(id(group), group.truth.setting) or not is_raise:
+            self._raised.pop(id(group), None)
+        elif id(group) not in self._raised:
+            self._raised[id(group)] = group.truth.setting
+            if self.restores and process.number == self._newest:
+                self._findings.visited.add("budget of standbys")
+                self._takes_a_place(process, group)
+
+    def _set_by_hand(self, group: StreamsGroup, _: int | None) -> None:
+        """What another hand sets is no raise of an operator any more."""
+        self._raised.pop(id(group), None)
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
         metadata = (body or before or {})["metadata"]

@@ -160,6 +160,7 @@ FLEET_MUTANTS = (
     Mutant("passes wait for each other", _passes_in_turn, "namespace-silent"),
     Mutant("the installation is not asked", _anybodys_installation, "two-operators-in-a-namespace"),
     Mutant("the budget of learners is not asked", _no_budget, "budget-of-one"),
+    Mutant("the budget is not asked before standbys are raised", _no_budget, "streams-budget-of-one"),
     Mutant("learners of an earlier process take no place", _begun_is_free, "budget-new-process"),
     Mutant("budgets are closed by namespace", _budgets_of_a_namespace, "quiet-neighbours"),
     Mutant(

@@ -4,18 +4,19 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from streamapp.api.names import NEW_VOLUME, OPERATOR_LABEL, RESTART
+from streamapp.api.names import HOLD_RECORD, NEW_VOLUME, OPERATOR_LABEL, OVERRIDE, RESTART
 from streamapp.core.facts.agent_reports import AnnouncementState
-from streamapp.core.facts.ids import ProcessId
+from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.kube.client.kinds import Key
 from tests.conformance import violations
-from tests.kube.object_store import ObjectStore
+from tests.kube.object_store import ObjectStore, clone, merged
 from tests.prove.calls import Switchboard
 from tests.prove.collector import Collector
+from tests.prove.failover import Failover
 from tests.prove.group import Group
 from tests.prove.judge import Findings, Judge, everything_runs
 from tests.prove.kubelet import BROKEN_IMAGE, Nodes, revision
-from tests.prove.scene import STATE
+from tests.prove.scene import NO_WINDOW, STATE, WHY, Ends, is_invalid, must_wait
 from tests.prove.streams.coordinator import StreamsGroup
 from tests.prove.streams.judge import StreamsJudge
 from tests.prove.virtual_time import VirtualLoop
@@ -25,6 +26,8 @@ CLOCKS_APART = timedelta(minutes=3)
 """No clock of a replica is further ahead, whatever a story does to it."""
 OWNED = {"streamapps", "statefulsets", "pods", "services", "poddisruptionbudgets"}
 """What goes with a StreamApp."""
+STANDING = 30_000
+"""Records that copies are behind while they stand still: more than any limit allows."""
 NOBODY: Callable[[], Key | None] = lambda: None  # noqa: E731 (a default with a name)
 
 
@@ -45,6 +48,7 @@ class PlayedApp:
         self.collector, self.nodes, self.group = collector, nodes, group
         judge = StreamsJudge if isinstance(group, StreamsGroup) else Judge
         self.judge: Judge = judge(store, group, nodes, board, loop.time, findings)
+        self.failover = Failover(group, loop)
         self.body: Json = {}
         """What its users create, where it is not there from the beginning."""
         self.owner = NOBODY
@@ -56,6 +60,11 @@ class PlayedApp:
         self.to_restart: set[str] = set()
         """The UIDs of the pods whose restart its users asked for."""
         self.wished_first = self.desired()
+        self.ends = Ends()
+        self._gibibytes = 1
+        self._sound: tuple[Json | None, int] = (None, 0)
+        """The last status that broke no law, and its generation."""
+        self._uids_first, self._places_first = self._uids(), self._places()
 
     def deeds(self) -> Mapping[str, Callable[[int], object]]:
         """What can happen to it, by the name that a story has for it."""
@@ -65,22 +74,33 @@ class PlayedApp:
             "lose": self.nodes.lose,
             "delete": self.nodes.delete,
             "wish": self.wish_for,
+            "call-off": self._call_off,
             "wish-back": lambda _: self.wish_for(self.wished_first),
             "pause": self._pause,
+            "dry-run": self._dry_run,
+            "break-spec": self._break_spec,
+            "override": self._override,
             "skew": lambda seconds: setattr(self.nodes.truth, "skew", seconds),
             "template": lambda which: self._template(f"app:{which}"),
             "broken-template": lambda _: self._template(BROKEN_IMAGE),
             "slow": self._slow,
+            "stand-still": lambda seconds: self._slow(STANDING, seconds),
+            "fill": self.nodes.fill,
+            "grow": self._grow,
             "brokers-away": lambda seconds: self._away("is_away", seconds),
+            "fail-over": self.failover.begin,
             "agents-away": lambda seconds: self._away("agents_are_away", seconds),
             "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
+            "starts-take": lambda seconds: setattr(self.nodes.truth, "start", seconds),
             "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
             "other-process-id": self._other_process_id,
             "own-process-id": self._own_process_id,
-            "claims-stay": lambda _: self._keep_claims("Retain"),
-            "claims-go": lambda _: self._keep_claims("Delete"),
+            "claims-stay": lambda _: self._keep_claims(whenScaled="Retain"),
+            "claims-go": lambda _: self._keep_claims(whenScaled="Delete"),
+            "claims-outlive": lambda _: self._keep_claims(whenDeleted="Retain"),
             "delete-app": self._delete_app,
             "create": self._create,
+            "forget-record": self._forget_record,
             "restart": lambda ordinal: self._ask_for_restart(ordinal, new_volume=False),
             "restart-anew": lambda ordinal: self._ask_for_restart(ordinal, new_volume=True),
             **self.group.deeds(),
@@ -127,10 +147,16 @@ class PlayedApp:
             self.judge.wished_at = self.loop.time()
             self._await_raise()
 
+    def _call_off(self, replicas: int) -> None:
+        """Call the scale-down off, and begin it again within the same moment, down to so many replicas."""
+        self.wish_for(self.statefulset()["spec"]["replicas"])
+        self.wish_for(replicas)
+
     def _await_raise(self) -> None:
         """Guarantee 3: a raise is never delayed."""
         current = self.statefulset()["spec"]["replicas"]
-        if self.is_deleted or self.app()["spec"].get("paused") or self.is_refused:
+        spec = {} if self.is_deleted else self.app()["spec"]
+        if self.is_deleted or must_wait(spec) or self.is_refused:
             self.judge.raises.stopped()
             return
         if self.desired() > current:
@@ -144,9 +170,9 @@ class PlayedApp:
     def _template(self, image: str) -> None:
         self._change(template={"spec": {"containers": [{"name": "app", "image": image}]}})
 
-    def _slow(self, behind: int) -> None:
+    def _slow(self, behind: int, seconds: float = 45.0) -> None:
         """Every copy falls back by so many records and stays there for a while."""
-        self.loop.call_later(45.0, self.group.truth.slow.clear)
+        self.loop.call_later(seconds, self.group.truth.slow.clear)
         self.group.advance()
         truth = self.group.truth
         for member in self.group.listed():
@@ -155,11 +181,20 @@ class PlayedApp:
             for task in member.standby:
                 truth.volumes[member.run.volume][task] = truth.end - behind
 
-    def _keep_claims(self, when_scaled: str) -> None:
+    def _keep_claims(self, **retention: str) -> None:
         if not self.is_deleted:
             state = self.app()["spec"]["state"]
-            self._change(state={**state, "retention": {**state.get("retention", {}), "whenScaled": when_scaled}})
+            self._change(state={**state, "retention": {**state.get("retention", {}), **retention}})
             self.judge.wished_at = self.loop.time()
+
+    def _grow(self, gibibytes: int) -> None:
+        """Ask for larger volumes."""
+        if self.is_deleted:
+            return
+        self._gibibytes = gibibytes
+        state = self.app()["spec"]["state"]
+        template = {**state["volumeClaimTemplate"], "resources": {"requests": {"storage": f"{gibibytes}Gi"}}}
+        self._change(state={**state, "volumeClaimTemplate": template})
 
     def _delete_app(self, in_foreground: int) -> None:
         if not self.is_deleted:
@@ -176,6 +211,12 @@ class PlayedApp:
                 body["metadata"]["creationTimestamp"] = made.strftime("%Y-%m-%dT%H:%M:%SZ")
             self.store.put("streamapps", body)
             self.judge.wished_at = self.loop.time()
+
+    def _forget_record(self, _: int) -> None:
+        """Remove the hold record, as users are asked to do where it cannot be read."""
+        live = self.store.get("statefulsets", self.key.namespace, self.key.name)
+        if live is not None:
+            self.store.put("statefulsets", merged(clone(live), {"metadata": {"annotations": {HOLD_RECORD: None}}}))
 
     def _ask_for_restart(self, ordinal: int, *, new_volume: bool) -> None:
         """Ask for it as the command line does, and then give the claim up."""
@@ -200,6 +241,37 @@ class PlayedApp:
         self._change(paused=paused)
         self._await_raise()
 
+    def _dry_run(self, seconds: int) -> None:
+        """Have the operator only say what it would do, for so long."""
+        self._change(dryRun=True)
+        self.judge.wished_at = self.loop.time()
+        self.loop.call_later(seconds, self._end_dry_run)
+
+    def _end_dry_run(self) -> None:
+        self._change(dryRun=False)
+        self._await_raise()
+
+    def _break_spec(self, seconds: int) -> None:
+        """Make the spec invalid, for so long."""
+        if self.is_deleted or is_invalid(self.app()["spec"]):
+            return
+        before = self.app()["spec"]["scaleDown"]
+        self._change(scaleDown={**before, "stabilizationWindow": NO_WINDOW})
+        self.judge.wished_at = self.loop.time()
+        self.loop.call_later(seconds, self._mend_spec, before)
+
+    def _mend_spec(self, scale_down: Json) -> None:
+        self._change(scaleDown=scale_down)
+        self._await_raise()
+
+    def _override(self, _: int) -> None:
+        """Override the hold that the status shows, as the command line does."""
+        hold_id = "" if self.is_deleted else self.app().get("status", {}).get("scaleDown", {}).get("holdId", "")
+        if hold_id:
+            app = self.app()
+            annotations = {**app["metadata"].get("annotations", {}), OVERRIDE: f"{hold_id} {WHY}"}
+            self.store.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": annotations}})
+
     # What befalls it.
 
     def _away(self, which: str, seconds: int) -> None:
@@ -220,10 +292,19 @@ class PlayedApp:
         self.nodes.kill(ordinal)
 
     def gives_up(self) -> bool:
-        """Its users give up what is held for good: they take a scale-down back, or delete a pod of an old template."""
+        """Its users give up what is held for good: they take a scale-down back, or delete a pod of an old template.
+
+        A full volume they make larger.
+        """
         if self.is_deleted:
             return False
-        going = self.judge.held_for_good(self.app().get("status", {}), self._outdated())
+        if f"{self._gibibytes}Gi" in self.nodes.truth.full.values():
+            self._grow(self._gibibytes + 1)
+            return True
+        status = self.app().get("status", {})
+        going = self.judge.held_for_good(status, self._outdated())
+        if going is None and any(one["reason"] == "GaveUp" for one in status.get("conditions", ())):
+            going = self.statefulset()["spec"]["replicas"] - 1
         if going is not None and self.desired() < self.statefulset()["spec"]["replicas"]:
             self.wish_for(self.statefulset()["spec"]["replicas"])
         elif going is not None:
@@ -292,7 +373,27 @@ class PlayedApp:
             ("somebody is told to leave", lambda: self.may_drain() or not self._told_to_leave()),
             ("status breaks its laws", lambda: not self._violations(status)),
             *self.judge.rest(),
+            *(() if self.board.hits.total() else self._ends()),
         )
+
+    def _ends(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        """What must have come of the scene by itself."""
+        ends, notes, told = self.ends, self.judge.notes, self.judge.holds.told
+        counted = tuple(
+            (f"{notes[what]} {what}, and not {times}", lambda what=what, times=times: notes[what] == times)
+            for what, times in ends.counted
+        )
+        return (
+            *((f"status never said {word}", lambda word=word: word in told) for word in ends.told),
+            *counted,
+            ("pods are other ones", lambda: not ends.keeps_pods or self._uids() == self._uids_first),
+            ("tasks run elsewhere", lambda: not ends.keeps_tasks or self._places() == self._places_first),
+        )
+
+    def _places(self) -> dict[TaskId, int]:
+        """The ordinal that each task runs on."""
+        members = [member for member in self.group.listed() if member.run is not None]
+        return {task: member.run.ordinal for member in members if member.run for task in member.running}
 
     def _is_budget_open(self) -> bool:
         budget = self.store.get("poddisruptionbudgets", self.key.namespace, self.key.name) or {"spec": {}}
@@ -314,8 +415,14 @@ class PlayedApp:
         return bool(app.get("status", {}).get("observedGeneration") == app["metadata"]["generation"])
 
     def _violations(self, status: Json) -> list[str]:
-        now = self.loop.now() + CLOCKS_APART
-        return violations(status, generation=self.app()["metadata"]["generation"], now=now)
+        now, generation = self.loop.now() + CLOCKS_APART, self.app()["metadata"]["generation"]
+        sound, of_generation = self._sound
+        if sound is status and of_generation == generation:
+            return []  # What is stored is never changed in place, and as time passes no date comes to lie ahead.
+        found = violations(status, generation=generation, now=now)
+        if not found:
+            self._sound = status, generation
+        return found
 
 
 def _ordinal(pod: Json) -> int:

@@ -186,4 +186,32 @@ BUDGETS = (
     _budget("budget-rollout", _at((4, "template", 2), (5, "wish@1", 2)), share=0.3),
     _budget("budget-new-process", _at((4, "wish", 2), (5, "wish@1", 2), (30, "die", 0))),
 )
-FLEET = (*NEIGHBOURS, *RIVALS, *NAMESPACES, *LOST_IN_HOLD, *OPERATORS, *REPLICAS, *BUDGETS)
+_STANDBYS = (Neighbour(key=NEAR, standbys=0, on_demand=True, restore=4_000.0, streams=True),)
+
+
+def _of_streams(
+    name: str, happens: tuple[Disturbance, ...], others: tuple[Neighbour, ...] = _STANDBYS, restores: int = 1
+) -> Scene:
+    """Groups of the streams protocol, whose standbys are raised on demand."""
+    return Scene(
+        *(f"streams-{name}", 3, happens),
+        standbys=0,
+        on_demand=True,
+        streams=True,
+        restore=4_000.0,
+        others=others,
+        restores=restores,
+        share=0.3,
+    )
+
+
+STANDBYS_OF_TWO = (
+    _of_streams("two-raises", _at((4, "wish", 2), (5, "wish@1", 2), (40, "wish@1", 3)), restores=0),
+    _of_streams("raise-beside-a-hold", _at((3, "agents-away@1", 150), (4, "wish@1", 2), (5, "wish", 2))),
+    _of_streams("budget-of-one", _at((4, "wish", 2), (5, "wish@1", 2))),
+    _of_streams("budget-called-off", _at((4, "wish", 2), (5, "wish@1", 2), (30, "wish", 3))),
+    _of_streams("budget-deleted", _at((4, "wish", 2), (5, "wish@1", 2), (30, "delete-app", 0))),
+    _of_streams("budget-new-process", _at((4, "wish", 2), (5, "wish@1", 2), (30, "die", 0))),
+    _of_streams("budget-of-two-protocols", _at((4, "wish", 2), (5, "wish@1", 2)), _LEARNERS),
+)
+FLEET = (*NEIGHBOURS, *RIVALS, *NAMESPACES, *LOST_IN_HOLD, *OPERATORS, *REPLICAS, *BUDGETS, *STANDBYS_OF_TWO)

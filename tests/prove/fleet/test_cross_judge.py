@@ -10,7 +10,7 @@ import pytest
 from tests.prove.fleet.scenes import FAR, NEAR
 from tests.prove.judge_raises import WITHIN, During
 from tests.prove.kubelet import KEY
-from tests.prove.play import _picture
+from tests.prove.play import picture_at_rest
 from tests.prove.scenes import SCENES
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
@@ -26,7 +26,7 @@ SECOND: Any = SimpleNamespace(number=1001, installation=1)
 def at_rest() -> Iterator[Callable[[str], World]]:
     """Gives the world of a scene before anything happens."""
     with closing(VirtualLoop()) as loop:
-        yield lambda scene: World(loop, SCENES[scene], 1, copied(_picture(SCENES[scene].ground)))
+        yield lambda scene: World(loop, SCENES[scene], 1, copied(picture_at_rest(SCENES[scene].ground)))
 
 
 def noted(world: World, number: int, note: str = "by hand") -> None:

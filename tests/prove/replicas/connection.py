@@ -20,7 +20,7 @@ from streamapp.kube.client import client
 from streamapp.kube.client.client import Check, KubeClient
 from streamapp.kube.client.kinds import LEASES
 from tests.kube.object_store import ObjectStore, RefusalError, Request
-from tests.prove.calls import Process, Switchboard, Witness, told
+from tests.prove.calls import Process, Switchboard, Witness, froze_as_it_sent, told
 from tests.prove.fleet.requests import app_of
 from tests.prove.replicas.gate import GatedLoop
 from tests.prove.story import Disturbance
@@ -159,13 +159,15 @@ class Connection:
             return _Answer(board.namespaces_away[request.namespace], {"message": f"{request.namespace} is away"})
         if request.method == "GET" and request.plural in board.kinds_away:
             return _Answer(429, {"message": f"{request.plural} are away"})
-        if board.refuses_template and "template" in request.body.get("spec", {}):
-            return _Answer(board.refuses_template, {"message": "injected: an admission policy refuses it"})
+        if status := board.refuses(request):
+            return _Answer(status, {"message": "injected: an admission policy refuses it"})
+        if request.is_write:
+            board.writing(request)
         behind = next((fate.which for fate in fates if fate.what == "stale"), 0)
         as_of = None
         if behind and request.method == "GET" and self.store.history:
             as_of = self.store.history[-min(behind, len(self.store.history))].version - 1
-        board.writer = self.process
+        board.writer, board.froze_as_it_sent = self.process, froze_as_it_sent(fates)
         try:
             answer = self.store.answer(request, as_of)
         except RefusalError as refusal:

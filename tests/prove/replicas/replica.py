@@ -20,6 +20,7 @@ from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import CannotStartError, Operator
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import StandbySetting, StandbySettingUnread
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError
 from tests.kube.object_store import ObjectStore
@@ -264,10 +265,14 @@ class GroupOutside:
         self._sends()
         await self._replica.around.loop.outside(self._group.trigger_rebalance(like_member))
 
-    async def set_standbys(self, replicas: int | None) -> None:
+    async def standbys(self) -> StandbySetting | StandbySettingUnread:
+        """Read the standbys of the group."""
+        return await self._replica.around.loop.outside(self._group.standbys())
+
+    async def set_standbys(self, replicas: int | None, instead_of: StandbySetting | None = None) -> None:
         """Set the standbys of a streams group."""
         self._sends()
-        await self._replica.around.loop.outside(self._group.set_standbys(replicas))
+        await self._replica.around.loop.outside(self._group.set_standbys(replicas, instead_of))
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Evict members."""

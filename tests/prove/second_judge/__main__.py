@@ -1,4 +1,6 @@
-"""Play thousands of steps, and print what was at stake: `python -m tests.prove.second_judge`, or `make prove-machine`.
+"""Play thousands of steps, and print what was at stake: `python -m tests.prove.second_judge`.
+
+`make test PART=judges` does it, too.
 
 The exit code is 1 if a guarantee was broken; the example is printed as the calls that play it again, with its history.
 """

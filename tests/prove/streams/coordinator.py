@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from streamapp.core.facts.ids import ProcessId
-from tests.prove.group import SESSION_TIMEOUT, AgentTruth, Group, Member, Run
+from tests.prove.group import NOT_COMMITTED, SESSION_TIMEOUT, AgentTruth, Group, Member, Run
 from tests.prove.streams.broker_assignor import deal_by_broker
 from tests.prove.streams.truth import Placed, Share, StreamsTruth
 
@@ -111,6 +111,9 @@ class StreamsGroup(Group):
     def _beat(self, identity: str, number: int) -> None:
         member = self.truth.members.get(identity)
         if member is None or not member.is_alive or self._beats.get(identity) != number:
+            return
+        if self.is_behind:
+            self._beat_after(identity, NOT_COMMITTED)
             return
         self.advance()
         self._assign_if_due()

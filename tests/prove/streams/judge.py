@@ -6,7 +6,7 @@ copy that is caught up, unless somebody else came or went, or another hand chang
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,12 @@ from streamapp.api.names import HOLD_RECORD
 from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.prove.calls import Process
 from tests.prove.group import Member
-from tests.prove.judge import APART, APART_BY_AGENTS, FRESH, Judge, Look, Seen
+from tests.prove.judge import Judge
+from tests.prove.looks import APART, APART_BY_AGENTS, FRESH, Look, Seen
 from tests.prove.streams.broker_assignor import deal_by_broker
 from tests.prove.streams.coordinator import StreamsGroup
 from tests.prove.streams.setting_writes import Allowed, Meaning, Raised, Write, allowed_after
-from tests.prove.streams.truth import Share
+from tests.prove.streams.truth import MOST_STANDBYS, Share
 
 Json = dict[str, Any]
 SETTING = 9
@@ -66,6 +67,8 @@ class StreamsJudge(Judge):
         """When each process read the setting."""
         self._streams.read_by_operator.append(self._read_by_operator)
         self._paused_at: float | None = None
+        self._dealt: dict[Hashable, list[set[tuple[ProcessId, TaskId]]]] = {}
+        """By members and their targets: what each order of ties that was tried would give anew."""
 
     # Removals and restarts.
 
@@ -76,7 +79,13 @@ class StreamsJudge(Judge):
         if is_late and not self._board.hits.total() and not self._is_put_back():
             self.wrong(SETTING, f"{self._streams.truth.setting} standbys are left in a pause")
 
-    def _fitting(self, looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
+    def _fitting(
+        self,
+        looks: Sequence[Look],
+        judged_at: float,
+        *,
+        asks_copies: bool = True,  # noqa: ARG002 (agents tell copies, so no join is asked for)
+    ) -> list[tuple[Look, Look]]:
         """Two words of the agents about a settled group that was the same ten seconds before; no join lies between."""
         stable = [look for look in looks if look.is_stable]
         return [
@@ -96,17 +105,18 @@ class StreamsJudge(Judge):
         held = self._streams.truth.placed[member.id].held
         return held.active | held.standby
 
-    def _good_copies(self, task: TaskId) -> list[tuple[int, str, float]]:
-        shown = self._shown_containers()
-        truth = self._streams.truth
-        return [
-            (member.run.ordinal, member.run.id, self._now())
-            for member in self._listed()
-            if member.run is not None
-            if member.is_alive or member.run.id in shown
-            if task in member.running
-            or (task in member.standby and truth.lag(member.run.volume, task) <= truth.shape.limit)
-        ]
+    def _good_copies(self) -> Callable[[TaskId], list[tuple[int, str, float]]]:
+        truth, now, members = self._streams.truth, self._now(), self._shown_members()
+
+        def of(task: TaskId) -> list[tuple[int, str, float]]:
+            return [
+                (run.ordinal, run.id, now)
+                for member, run in members
+                if task in member.running
+                or (task in member.standby and truth.lag(run.volume, task) <= truth.shape.limit)
+            ]
+
+        return of
 
     def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
         truth = self._streams.truth
@@ -125,6 +135,13 @@ class StreamsJudge(Judge):
         good = {task: frozenset(self._within_limit(task)) for task in self._streams.tasks}
         ids = frozenset(member.id for member in members)
         self._departures.append(Departure(what, ids, frozenset(truth.members), good))
+
+    def _before_the_rollout(self, seen: Seen, now: int) -> str | None:  # noqa: ARG002 (of members that assign)
+        """Nothing: pods that leave can go first where brokers would move the tasks of each restart cold.
+
+        What becomes of the tasks is asked of the coordinator.
+        """
+        return None
 
     def _is_on_demand(self) -> bool:
         app = self._store.get("streamapps", *self._place) or {"spec": {}}
@@ -173,7 +190,10 @@ class StreamsJudge(Judge):
         return member.run is not None and truth.lag(member.run.volume, task) > truth.shape.limit
 
     def held_for_good(self, status: Json, outdated: Sequence[int]) -> int | None:
-        """The first pod that is kept since the broker would move its tasks cold, if in truth it could."""
+        """As elsewhere; or the first pod that is kept since the broker would move its tasks cold, if it can."""
+        too_few = super().held_for_good(status, outdated)
+        if too_few is not None:
+            return too_few
         live = self._store.get("statefulsets", *self._place) or {"spec": {"replicas": 0}}
         conditions = {one["type"]: one for one in status.get("conditions", ())}
         kept = [
@@ -181,20 +201,37 @@ class StreamsJudge(Judge):
             *(outdated if _is_cold(conditions.get("Reconciling", {})) else []),
         ]
         self._streams.advance()
-        return kept[0] if kept and all(self._could_be_cold(ordinal) for ordinal in kept) else None
+        if not kept or self._can_be_raised(live["spec"]["replicas"]):
+            return None
+        return kept[0] if all(self._could_be_cold(ordinal) for ordinal in kept) else None
+
+    def _can_be_raised(self, replicas: int) -> bool:
+        """Whether the operator can still ask for another standby, so that nobody has to give up."""
+        used, is_by_hand = self._streams.truth.used, self._allowed.by_hand_at >= 0
+        return self._is_on_demand() and not is_by_hand and used < MOST_STANDBYS and replicas > used + 1
 
     def _could_be_cold(self, ordinal: int) -> bool:
         """Whether, with any ties, the coordinator could give a task to a process without a copy."""
-        truth = self._streams.truth
         staying = [member for member in self._listed() if member.run is not None and member.run.ordinal != ordinal]
-        for order in range(ORDERS if staying else 0):
-            before = {member.id: truth.targets.get(member.id, Share()) for member in staying}
-            dealt = deal_by_broker(self._streams.tasks, staying, before, truth.used, f"tried {order}")
-            for member in staying:
-                new = dealt[member.id].active - before[member.id].active
-                if any(member.process_id not in self._within_limit(task) for task in new):
-                    return True
-        return not staying
+        good = {task: frozenset(self._within_limit(task)) for task in self._streams.tasks}
+        return not staying or any(process not in good[task] for process, task in self._dealt_anew(staying))
+
+    def _dealt_anew(self, staying: Sequence[Member]) -> Iterator[tuple[ProcessId, TaskId]]:
+        """The tasks that a process would be given, with any ties, if these members alone were there.
+
+        A hold that lasts is asked about twice a second. So what was dealt is kept while members and targets are those.
+        """
+        truth = self._streams.truth
+        before = {member.id: truth.targets.get(member.id, Share()) for member in staying}
+        shares = ((one.id, one.process_id, before[one.id].active, before[one.id].standby) for one in staying)
+        asked = truth.used, tuple(shares)
+        dealt = self._dealt.setdefault(asked, [])
+        yield from (one for order in dealt for one in order)
+        for order in range(len(dealt), ORDERS):
+            given = deal_by_broker(self._streams.tasks, staying, before, truth.used, f"tried {order}")
+            new = {(one.process_id, task) for one in staying for task in given[one.id].active - before[one.id].active}
+            dealt.append(new)
+            yield from new
 
     # The setting of the group.
 
@@ -210,7 +247,9 @@ class StreamsJudge(Judge):
 
     def _set_by_operator(self, process: Process, standbys: int | None) -> None:
         self.visited.add(f"guarantee {SETTING}")
-        record, is_late = self._raised(), self._is_hand_unseen(process)
+        # Of a deleted StreamApp nothing is left that could tell a process that froze before it sent a raise.
+        is_gone = self._store.get("streamapps", *self._place) is None
+        record, is_late = self._raised(), self._is_hand_unseen(process) or (is_gone and self._was_frozen())
         write = Write(self._now(), standbys, record, is_by_operator=True, is_late=is_late)
         meaning = self._allowed.meaning(write)
         self._writes.append(write)
@@ -220,6 +259,9 @@ class StreamsJudge(Judge):
         if meaning is Meaning.WRONG:
             current = self._streams.truth.setting
             self.wrong(SETTING, f"process {process.number} sets {standbys} standbys for {current}, on record: {record}")
+
+    def _was_frozen(self) -> bool:
+        return any(what.startswith("freeze") for what in self._board.hits)
 
     def _read_by_operator(self, process: Process) -> None:
         self._read_at.setdefault(process.number, []).append(self._now())

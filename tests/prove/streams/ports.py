@@ -36,8 +36,12 @@ class PortedStreamsGroup(PortedGroup):
 
         async def look() -> GroupDescription:
             self.group.advance()
-            self._witness.looked(self._process, self.group)
-            return described_streams(self.group.truth, StandbySettingUnread("it was not asked yet"))
+            poll = Poll(described_streams(self.group.truth, StandbySettingUnread("it was not asked yet")))
+            shown = self.group.shown(poll)
+            if shown is poll:
+                self._witness.looked(self._process, self.group)
+            assert isinstance(shown.group, GroupDescription)
+            return shown.group
 
         async def setting() -> StandbySetting:
             for tell in self.group.read_by_operator:
@@ -57,8 +61,15 @@ class PortedStreamsGroup(PortedGroup):
         """Never called: nobody joins a streams group to find something out."""
         raise AssertionError(f"a rebalance of a streams group is triggered with a member like {like_member}")
 
-    async def set_standbys(self, replicas: int | None) -> None:
-        """Set the group's standbys, or remove the value; refused above what the brokers allow."""
+    async def standbys(self) -> StandbySetting | StandbySettingUnread:
+        """Never called: a description of a streams group has them."""
+        raise AssertionError("the standbys of a streams group are read twice")
+
+    async def set_standbys(self, replicas: int | None, instead_of: StandbySetting | None = None) -> None:  # noqa: ARG002 (the protocol's argument)
+        """Set the group's standbys, or remove the value; refused above what the brokers allow.
+
+        The brokers are not asked again before: the record must stand without that.
+        """
 
         async def configure() -> bool:
             self._board.tell(f"process {self._process.number}: {replicas} standbys")

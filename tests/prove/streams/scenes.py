@@ -41,6 +41,7 @@ STREAMS = (
     _standbys("kill-in-hold", 3, (4, "wish", 2), (13, "kill", 0)),
     _standbys("rollout", 3, (4, "template", 2), standbys=2),
     _standbys("set-in-hold", 3, (4, "wish", 2), (9, "set-standbys", 2), (60, "set-standbys", 1)),
+    _standbys("failover-in-hold", 3, (4, "wish", 2), (12, "fail-over", 130)),
     _on_demand("down-3-2", 3, (4, "wish", 2)),
     _on_demand("down-4-2", 4, (4, "wish", 2)),
     _on_demand("one-down-4-3", 4, (4, "wish", 3), standbys=1),
@@ -54,5 +55,6 @@ STREAMS = (
     _on_demand("pause", 3, (4, "wish", 2), (14, "pause", 45)),
     _on_demand("deleted", 3, (4, "wish", 2), (14, "delete-app", 0)),
     _on_demand("deleted-slowly", 3, (4, "wish", 2), (16, "delete-app", 1), restore=4_000.0),
+    _on_demand("record-removed", 3, (4, "wish", 2), (16, "forget-record", 0), (20, "wish", 3)),
     _on_demand("leader-dies", 3, (10, "wish", 2), (22, "leader-dies", 0), operators=2),
 )

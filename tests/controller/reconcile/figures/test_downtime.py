@@ -25,7 +25,7 @@ def an_outage(at: str, seconds: float, task: str = "0_0", cause: Cause = Cause.C
 
 
 def month(*outages: Outage, before: DowntimeStatus | None = None, tasks: int | None = 6) -> DowntimeStatus:
-    found = with_outages(before, outages, tasks, 0.001)
+    found = with_outages(before, outages, tasks, "99.9")
     assert found is not None
     return found
 

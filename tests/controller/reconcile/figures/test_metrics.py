@@ -40,6 +40,29 @@ def test_the_age_of_the_group_grows_while_brokers_are_away_though_they_are_asked
     asyncio.run(main())
 
 
+def test_a_condition_has_one_answer_and_it_is_the_one_of_the_last_pass() -> None:
+    def answers(bench: Bench) -> dict[str, float | None]:
+        known = ("True", "False", "Unknown")
+        return {one: value(bench, "streamapp_condition", type="KafkaReachable", status=one) for one in known}
+
+    async def main() -> None:
+        async with a_bench() as bench:
+            found = []
+            for is_reachable in (True, False, False, True):
+                bench.group.is_reachable = is_reachable
+                bench.clock.move(30)
+                await bench.make_pass()
+                found.append(answers(bench))
+            sound, away = {"True": 1, "False": 0, "Unknown": 0}, {"True": 0, "False": 1, "Unknown": 0}
+            assert found == [sound, away, away, sound]
+            bench.reconciler._reporter.forget(KEY)
+            assert set(answers(bench).values()) == {None}
+            await bench.make_pass()
+            assert answers(bench) == sound
+
+    asyncio.run(main())
+
+
 def test_the_time_of_the_last_success_stands_still_while_reconciles_fail() -> None:
     async def main() -> None:
         async with a_bench() as bench:

@@ -18,6 +18,7 @@ from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, Kind
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench, a_stream_app
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.api_server import Write
+from tests.kube.object_store import Request
 
 UNREADABLE = [pytest.param(kind, id=kind.plural) for kind in (PODS, CLAIMS, BUDGETS)]
 
@@ -249,6 +250,34 @@ def test_a_raise_that_met_another_version_is_made_in_the_same_pass() -> None:
         assert await bench.make_pass()
         assert (bench.granted(), len(met)) == (6, 1)
         assert bench.condition("Ready") == ("False", "Growing")
+
+    on_a_bench(play)
+
+
+def not_accepted(bench: Bench, *plurals: str) -> None:
+    """Have the API server accept no write of these kinds, as an admission policy answers that denies them."""
+
+    def answer(request: Request) -> tuple[int, str] | None:
+        return (422, "denied request: too many") if request.is_write and request.plural in plurals else None
+
+    bench.server.refuse_write = answer
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_that_is_not_accepted_is_tried_again_in_each_pass_and_told_of_meanwhile() -> None:
+    async def play(bench: Bench) -> None:
+        not_accepted(bench, "statefulsets")
+        bench.desired(6)
+        await bench.make_pass()
+        pause = await bench.reconciler.reconcile(KEY)
+        assert (bench.granted(), bench.condition("Stalled")) == (4, ("True", "InvalidSpec"))
+        assert pause is not None
+        assert pause <= 15
+        not_accepted(bench)
+        bench.clock.move(pause)
+        await bench.make_pass()
+        assert (bench.granted(), events(bench)[-1]) == (6, "ScaledUp")
+        assert bench.condition("Stalled")[0] == "False"
 
     on_a_bench(play)
 

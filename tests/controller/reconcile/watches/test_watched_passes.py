@@ -11,7 +11,7 @@ import pytest
 from streamapp.controller.process import Operator
 from streamapp.kube.client.kinds import STATEFUL_SETS, STREAM_APPS
 from tests.kube.object_store import Request
-from tests.prove.play import _picture
+from tests.prove.play import picture_at_rest
 from tests.prove.scene import Scene
 from tests.prove.virtual_time import VirtualLoop, run
 from tests.prove.world import Picture, World, copied
@@ -55,7 +55,7 @@ class Cluster:
 
 def at_rest(play: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
     """Play something in a world whose operator has had nothing to do for a while."""
-    picture = copied(_picture(SCENE.ground))
+    picture = copied(picture_at_rest(SCENE.ground))
     picture.group.shape = SCENE.shape
     loop = VirtualLoop()
 

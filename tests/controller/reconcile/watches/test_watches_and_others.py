@@ -173,6 +173,10 @@ def test_a_member_that_no_container_is_found_for_is_looked_for_live_for_a_minute
         assert application is not None
         memory = application.memory
         assert not has_unplaced_members(memory)
+        observed = memory.observed
+        memory.observed = tuple(replace(one, is_confirmed=False) for one in observed)
+        assert has_unplaced_members(memory)
+        memory.observed = observed
         newest, later = memory.readings[0], PLACED_WITHIN * 2
         memory.observed = ()
         assert has_unplaced_members(memory)

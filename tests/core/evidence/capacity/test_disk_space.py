@@ -108,7 +108,21 @@ def test_standbys_are_judged_by_volume_too(
         )
         for ordinal, one in enumerate(BARE)
     }
-    assert room_for_standbys(found, example.task_set(), 1) == expected
+    assert room_for_standbys(found, example.task_set(), 1, staying=2) == expected
+
+
+@pytest.mark.parametrize(("standbys", "staying", "needed"), [(1, 3, 20), (1, 2, 40), (1, 1, 40), (2, 2, 40)])
+def test_the_pods_that_are_left_have_all_copies_and_none_has_two_of_a_task(
+    standbys: int, staying: int, needed: int
+) -> None:
+    """Six tasks of 10 GB; each pod has two now, and four of twelve copies, or one of each task."""
+    found = {
+        Ordinal(ordinal): example.report(one, state_bytes=20 * GIGA, free_bytes=90 * GIGA)
+        for ordinal, one in enumerate(BARE)
+    }
+    judged = room_for_standbys(found, example.task_set(), standbys, staying)
+    assert isinstance(judged, Room)
+    assert judged.needed == needed * GIGA
 
 
 @pytest.mark.parametrize(("state", "free", "ordinal"), [(None, 1, 2), (1, None, 0)])

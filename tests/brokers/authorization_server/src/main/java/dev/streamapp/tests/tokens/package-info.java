@@ -1,0 +1,2 @@
+/** The authorization server of the tests. */
+package dev.streamapp.tests.tokens;
