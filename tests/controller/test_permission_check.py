@@ -35,6 +35,9 @@ class Rights:
 class RightsServer(ThreadingHTTPServer):
     """An API server that answers so."""
 
+    request_queue_size = 128
+    """All questions come at once; a connection that finds the queue full is tried again a second later."""
+
     def __init__(self, state: Rights) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
         self.state = state
