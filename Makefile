@@ -8,10 +8,10 @@ LAB := $(UV) python -m lab
 SPHINX := $(UV) sphinx-build --quiet --fresh-env --nitpicky --fail-on-warning --keep-going --conf-dir docs
 # Each process of the tests would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
-# One process for each core; `worksteal` keeps all of them busy until the end.
+# `worksteal` keeps all cores busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-streams-versions test-agent-versions prove prove-judge prove-machine test-laws test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-handover bench-departures bench-heartbeats bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test parts due fetch-model test-agent-versions prove lab-build lab-up lab-down lab-status demo matrix chaos bench bench-moves bench-handover bench-departures bench-holds bench-heartbeats bench-streams bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release
 
 ##@ Begin
 
@@ -20,7 +20,7 @@ help: ## Print this help
 	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "Tiers: \`make check\` for every change, \`make test\` at each merge, \`make test-laws test-proofs test-alerts prove\` every night."
+	@echo "\`make check\` for every change, \`make test\` before each merge, \`make test PART=…\` for each part that \`make due\` names."
 	@echo "CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md explains it."
 
 setup: ## Install what Python needs, exactly as locked
@@ -38,7 +38,7 @@ check: ## Tier 1, no root, three minutes: format, lint, types, layers, links of 
 	$(UV) ruff format --check .
 	$(UV) ruff check .
 	$(UV) lint-imports
-	$(MAKE) --no-print-directory --jobs 2 check-static test-unit
+	$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs 2) check-static test-unit
 
 check-static:
 	$(UV) mypy
@@ -48,115 +48,60 @@ format: ## Format the code and fix what ruff can fix
 	$(UV) ruff format .
 	$(UV) ruff check --fix .
 
-generate: ## Write all generated files: the CRD, the generated pages and THIRD-PARTY-LICENSES.md
+generate: ## Write all generated files: the CRD, the generated pages, THIRD-PARTY-LICENSES.md and SECURITY-INSIGHTS.yml
 	$(UV) python -m streamapp.api.crd
 	$(UV) python -m docs.generate
 	$(UV) python -m docs.third_party
 	$(UV) python charts/generate.py
+	$(UV) python -m release.listings.security_insights
 
 test-unit: ## Unit tests, one worker for each core
 	$(UV) pytest $(WORKERS)
 
 ##@ Test
 
-test: check ## Tier 2, root, an hour: tier 1, slow unit tests, Java, Spark, the lab
-	$(MAKE) --no-print-directory --jobs 2 test-by-parts test-by-computing
-	$(LAB) test
+# tests/parts/plan.toml has what the gate runs, and what each part runs.
+PART :=
+test: ## The merge gate, the same at each merge: root, Debian; with PART=holds that part of the other tests
+	$(UV) python -m tests.parts $(if $(PART),run $(PART),gate)
 
-# The lab itself has both cores: its gaps are measured. Before it, what mostly waits and what only computes go side by
-# side; no clock decides on the results of the latter, so it has the lowest priority.
-COMPUTED := .test-by-computing.log
-test-by-parts: test-java
-	$(MAKE) --no-print-directory test-hostile
-	$(MAKE) --no-print-directory test-model CASES=300 STREAMS="3.8.1 4.2.1" BROKERS=4.2.1
-	$(LAB) build --launchers
-	$(MAKE) --no-print-directory test-lab-parts
-	$(MAKE) --no-print-directory test-slow
+parts: ## List the parts of the tests that are not in the gate, with their last runs
+	@$(UV) python -m tests.parts list
 
-test-by-computing:
-	@echo "meanwhile faults and Spark are played; their output comes at their end, and is in $(COMPUTED) until then"
-	@nice -n 19 $(MAKE) --no-print-directory --jobs 1 test-sweep test-spark >$(COMPUTED) 2>&1 \
-	  || { cat $(COMPUTED); exit 1; }
-	@cat $(COMPUTED)
+due: ## List the parts whose files have changed since they last passed
+	@$(UV) python -m tests.parts due
 
-test-spark:
-	$(UV) pytest -m "analytics and not cluster" tests/analytics
+STORIES := 10500
 
-test-slow: ## Unit tests that start processes or wait on real time: two minutes
-	$(UV) pytest $(WORKERS) -m slow --ignore tests/prove
+prove: ## Sweep faults through the whole operator in virtual time, STORIES=10500 of them, with their progress
+	$(UV) python -m tests.prove --runs $(STORIES)
 
-test-sweep: ## Unit tests that sweep faults, with each safeguard and gate taken away in turn: a few minutes
-	$(UV) pytest $(WORKERS) -m slow tests/prove
+SEEDS := 1
+MINUTES := 8
 
-test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM
-	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
-	mvn --quiet --batch-mode --file agent/pom.xml verify
-
-test-hostile: ## The agent in JVMs that make it hard: other versions of Java, other agents, missing modules (Java 17; 2 minutes)
-	$(UV) pytest $(WORKERS) -m hostile tests/hostile
-
-test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tables beside DuckDB's, killed at every stage (Java 17)
-	$(UV) pytest -m analytics tests/analytics
-
-test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
-	$(LAB) build --launchers
-	$(MAKE) --no-print-directory test-lab-parts
-	$(LAB) test
-
-test-lab-parts:
-	$(UV) pytest -m registries tests/lab_unit tests/release
-	$(UV) pytest -m brokers -p no:randomly tests/brokers
-	$(UV) pytest -m chart tests/alerts tests/chart tests/release
-	$(UV) pytest -m lifecycle tests/lab_unit/clusters
-	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
-
-test-brokers: ## Kafka's security on real brokers: TLS, SASL, tokens, ACLs, rotation (Java 17; two minutes)
-	$(UV) pytest -m brokers -p no:randomly tests/brokers
-
-test-streams-versions: ## Tier 3: the streams protocol on each pair of broker and client releases: read, standbys, eviction (10 minutes)
-	STREAMS_BROKERS="4.2.1 4.3.1 4.4.0" STREAMS_CLIENTS="4.2.1 4.3.1 4.4.0" $(UV) pytest -m brokers -p no:randomly -rP tests/brokers/test_40_streams_versions.py
-
-test-agent-versions: ## The agent on every release of Kafka Streams that it is meant for, against a real broker (10 minutes)
-	for version in 3.8.1 3.9.2 4.0.2 4.1.2 4.2.1 4.3.1; do \
-	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
-	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
-	mvn --batch-mode --file agent/pom.xml -Dgroups=versions verify
+chaos: ## Play all dangers at once under load, SEEDS="1 2 3", MINUTES=8 each: then all must converge and every record be counted (root)
+	$(LAB) build
+	$(LAB) up --reuse
+	$(LAB) chaos $(SEEDS:%=--seed %) --minutes $(MINUTES) --json chaos.json --markdown chaos.md
 
 # One version of each release that answers in its own way, and the common ones; tests/model/kinds.py has the same.
-CASES := 10000
 STREAMS := 2.7.2 3.1.2 3.2.3 3.3.2 3.8.1 3.9.2 4.1.2 4.2.1 4.3.1
 BROKERS := 4.2.1 4.2.2 4.3.1 4.4.0
 
-test-model: ## The model of the assignors beside the Java classes, CASES=10000 random cases for each version (Java 17; 10 minutes)
+# What the part `model` compares with.
+fetch-model:
 	mvn --quiet --batch-mode --file agent/pom.xml --projects assignor test-compile
 	for version in $(STREAMS); do \
 	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
 	for version in $(BROKERS); do \
 	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka-group-coordinator -Dkafka.version=$$version dependency:copy-dependencies; done
-	MODEL_CASES=$(CASES) MODEL_STREAMS="$(STREAMS)" MODEL_BROKERS="$(BROKERS)" $(UV) pytest $(WORKERS) -m model tests/model
 
-##@ Prove
-
-STORIES := 10500
-
-prove: ## Tier 3: sweep faults through the whole operator in virtual time, STORIES=10500 of them, with their progress
-	$(UV) python -m tests.prove --runs $(STORIES)
-
-prove-judge: ## Remove each safeguard of the operator in turn, and check that the sweep notices
-	$(UV) pytest -m judge tests/prove
-
-prove-machine: ## Play users and faults at random against the whole operator, judged by README's guarantees alone (20 minutes)
-	$(UV) python -m tests.prove.second_judge
-
-test-laws: ## Tier 3: every law on a thousand examples that Hypothesis draws anew (6 minutes)
-	HYPOTHESIS_PROFILE=thorough $(UV) pytest $(WORKERS) -m hypothesis --timeout 900
-
-test-proofs: ## Tier 3: the hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
-	$(LAB) build --analytics --keda --earlier
-	$(LAB) test -m proofs tests/lab
-
-test-alerts: ## Tier 3: fire each alert of the chart in a real Prometheus, and ask each query of the dashboard (20 minutes the first time)
-	$(UV) pytest $(WORKERS) -m alerts tests/alerts
+# The agent on every release of Kafka Streams that it is meant for, against a real broker: in the part `versions`.
+test-agent-versions:
+	for version in 3.8.1 3.9.2 4.0.2 4.1.2 4.2.1 4.3.1; do \
+	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
+	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
+	mvn --batch-mode --file agent/pom.xml -Dgroups=versions verify
 
 ##@ Lab
 
@@ -185,9 +130,11 @@ bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (ro
 	$(LAB) up --reuse
 	$(LAB) bench --json bench.json --markdown bench.md
 
-bench-moves: ## Measure how long the users of a task wait while it moves, way by way: eight ways (root, 70 minutes)
+MOVES ?= on-demand on-demand-exactly-once standby
+
+bench-moves: ## Measure how long the users of a task wait while it moves: 24 moves up and 24 down in each of MOVES (root, 40 minutes)
 	$(LAB) up --reuse
-	$(LAB) bench-moves --json bench-moves.json --markdown bench-moves.md
+	$(LAB) bench-moves $(MOVES:%=--way %) --json bench-moves.json --markdown bench-moves.md
 
 bench-handover: ## Measure where the time of a move goes, part by part, on a bare broker (Java 17; 15 minutes)
 	$(UV) python -m tests.benchmarks.handover --json bench-handover.json --markdown bench-handover.md
@@ -197,10 +144,18 @@ bench-departures: ## Measure how long users wait when a pod goes, by every way i
 	$(LAB) up --reuse
 	$(LAB) bench-departures --json bench-departures.json --markdown bench-departures.md
 
+bench-holds: ## Measure how long 4 → 2 pods are held without a copy to wait for, and by which reason, six times each (root, 25 minutes)
+	$(LAB) build
+	$(LAB) up --reuse
+	$(LAB) bench-holds --json bench-holds.json --markdown bench-holds.md
+
 bench-heartbeats: ## Measure how long a task of the streams protocol waits when its process leaves and comes back, with shorter heartbeats and without (Java 17; 10 minutes)
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=4.2.1 dependency:copy-dependencies
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
 	mvn --batch-mode --file agent/pom.xml -Dgroups=heartbeats verify
+
+bench-streams: ## Measure how long a task waits by what happens to its group: the streams protocol, with shorter heartbeats and without, and classic (Java 17; an hour)
+	$(UV) python -m tests.benchmarks.streams --json bench-streams.json --markdown bench-streams.md
 
 bench-agent: ## Measure what the agent costs: start-up, memory, processor time with 100 tasks (5 minutes)
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
@@ -239,27 +194,31 @@ bench-analytics: ## Measure the pipeline on a day of 100 applications, beside Du
 RELEASE := dist/release
 # The folder from which users will load the files, for the manifest of krew.
 URL :=
+# Where the images will be, for the bundle of OLM and for Artifact Hub, and where the public OpenPGP key is served.
+REGISTRY :=
+KEY_URL :=
 KEY :=
 OPENPGP_KEY :=
 
 release: ## Build a release and sign it: KEY=release.pem OPENPGP_KEY=secret.gpg, into RELEASE=dist/release (root, 10 minutes)
+	$(UV) python -m tests.parts due --strict
 	$(UV) python -m release check-keys --key "$(KEY)" --openpgp-key "$(OPENPGP_KEY)"
 	$(MAKE) --no-print-directory release-build
 	$(UV) python -m release sign "$(RELEASE)" --key "$(KEY)" --openpgp-key "$(OPENPGP_KEY)"
 
 release-build: ## Build a release without signatures: the same commit gives the same bytes (root)
-	$(UV) python -m release build "$(RELEASE)" --url "$(URL)"
+	$(UV) python -m release build "$(RELEASE)" --url "$(URL)" --registry "$(REGISTRY)" --key-url "$(KEY_URL)" $(if $(OPENPGP_KEY),--openpgp-key "$(OPENPGP_KEY)")
 
 verify-release: ## Check a release by its public keys in a fresh root file system: KEY=release.pub OPENPGP_KEY=release.asc (root)
 	$(UV) python -m release verify "$(RELEASE)" --key "$(KEY)" --openpgp-key "$(OPENPGP_KEY)"
 
-test-release: ## A whole release from two clones: same bytes, signed without a network, verified, arm64 started (root, 30 minutes)
-	$(UV) pytest -m release tests/release
-
 ##@ Document
 
-docs: ## Build the documentation's site: site/index.html
-	$(SPHINX) -b html . site
+# A number for the pages of a release, and the tag or commit that has them.
+VERSION := main
+REVISION :=
+docs: ## Build the documentation's site, site/index.html: of this tree, or VERSION=1.2.3 REVISION=v1.2.3
+	$(UV) python -m docs.versions site --version "$(or $(VERSION),main)" --revision "$(REVISION)"
 
 docs-check: ## Build every page of the documentation and follow all links and anchors between them, in seconds
 	$(SPHINX) -b dummy . site/checked

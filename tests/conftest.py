@@ -1,12 +1,14 @@
-"""Settings that all tests share: how hard Hypothesis tries, by `HYPOTHESIS_PROFILE`; and that Ctrl-C means something.
+"""Settings that all tests share: how hard Hypothesis tries, how long a test may take, and that Ctrl-C means something.
 
-`quick` (default) is for every run and draws the same examples each time: a change is judged by what it changed, not by
-luck. `thorough` draws others each time, for a night (`make test-laws`); what it finds becomes an `@example`.
+`HYPOTHESIS_PROFILE`: `quick` (default) is for every run and draws the same examples each time: a change is judged by
+what it changed, not by luck. `thorough` draws others each time (`make test PART=laws`); what it finds becomes an
+`@example`.
 """
 
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _SLOW_DATA = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -27,3 +29,21 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+COLLECTED = pytest.StashKey[list[tuple[str, frozenset[str]]]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep file and marks of each test, before those that are not asked for are left out."""
+    config.stash[COLLECTED] = [
+        (item.path.relative_to(config.rootpath).as_posix(), frozenset(mark.name for mark in item.iter_markers()))
+        for item in items
+    ]
+
+
+@pytest.fixture
+def collected(request: pytest.FixtureRequest) -> list[tuple[str, frozenset[str]]]:
+    """Give the file and the marks of each test that is there, also of those that this run leaves out."""
+    return request.config.stash[COLLECTED]

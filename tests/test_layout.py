@@ -1,10 +1,8 @@
 """The shape of the repository: what Python itself depends on, and limits for the eyes of a reader."""
 
 import ast
-import re
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -100,12 +98,3 @@ def test_the_files_of_a_folder_are_counted_without_those_of_its_sub_folders() ->
 def test_every_package_says_what_it_is_for(package: Path) -> None:
     docstring = ast.get_docstring(ast.parse(package.read_text())) or ""
     assert docstring not in {"", "TODO."}
-
-
-def test_make_runs_every_kind_of_test_that_the_unit_tests_leave_out() -> None:
-    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    left_out = set(re.findall(r"not (\w+)", settings["addopts"][-1]))
-    recipes = re.findall(r"^\t.* -m (?:\"([^\"]+)\"|(\w+))", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
-    chosen = {word for quoted, bare in recipes for word in re.findall(r"\w+", quoted or bare)}
-    # `lab test` chooses its own mark.
-    assert left_out - chosen == {"lab"}

@@ -1,4 +1,4 @@
-"""What Helm makes of the chart: the same on both versions, safe by default, and consistent."""
+"""What Helm makes of the chart: safe by default, and consistent."""
 
 import json
 import re
@@ -47,16 +47,6 @@ def listed(where: RightScope, *, optional: bool = True) -> set[Rule]:
     }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_helm_3_renders_the_same_as_helm_4(case: str) -> None:
-    def sorted_objects(found: Rendered) -> list[Json]:
-        return sorted(
-            found.objects, key=lambda each: (each["kind"], each["metadata"]["name"], each["metadata"].get("namespace"))
-        )
-
-    assert sorted_objects(render(CASES[case], 3)) == sorted_objects(render(CASES[case], 4))
-
-
 def test_cluster_mode_grants_the_listed_rights_and_no_others() -> None:
     found = render({})
     assert rules(found.one("ClusterRole")) == listed(RightScope.WATCHED)
@@ -78,6 +68,20 @@ def test_namespaced_mode_grants_them_in_these_namespaces_and_nothing_in_the_clus
     assert sorted(one["metadata"]["namespace"] for one in bound) == ["blue", "green"]
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "places"), [({}, "ClusterRole", [None]), (NAMESPACED, "Role", ["blue", "green"])]
+)
+def test_an_object_named_after_the_installation_keeps_a_second_release_of_it_from_the_same_scope(
+    values: Json, kind: str, places: list[str | None]
+) -> None:
+    found = [
+        (one["kind"], one["metadata"].get("namespace"), one["rules"])
+        for one in render({**values, "installation": "blue-team"}).objects
+        if one["metadata"]["name"] == "streamapp-installation-blue-team"
+    ]
+    assert found == [(kind, place, []) for place in places]
+
+
 def test_each_optional_right_can_be_left_out() -> None:
     def granted(**rbac: bool) -> set[str]:
         return {rule[1] for rule in rules(render({"rbac": rbac}).one("ClusterRole"))}
@@ -97,7 +101,10 @@ def test_no_role_of_the_operator_reads_secrets_but_those_that_are_named() -> Non
     of_secrets = {
         (one["metadata"]["namespace"], *rule) for one in found.of("Role") for rule in rules(one) if rule[1] == "secrets"
     }
-    assert of_secrets == {(place, "", "secrets", "get", ("kafka",)) for place in ("orders", "billing")}
+    named = {("orders", "kafka"), ("billing", "kafka"), ("orders", "agents")}
+    assert of_secrets == {(place, "", "secrets", "get", (name,)) for place, name in named}
+    # One that is named twice has one Role: a second of its name would be refused.
+    assert len([one for one in found.of("Role") if "-secret-" in one["metadata"]["name"]]) == len(named)
 
 
 def test_no_role_has_a_wildcard(rendered: Rendered) -> None:
@@ -264,7 +271,7 @@ def test_the_guard_watches_the_labels_and_records_that_the_operator_writes() -> 
     variables = {each["name"]: yaml.safe_load(each["expression"]) for each in spec["variables"]}
     assert variables == {
         "labels": [names.APP_LABEL, names.OPERATOR_LABEL, names.MANAGED_BY_LABEL],
-        "annotations": [names.HOLD_RECORD, names.TEMPLATE_HASH],
+        "annotations": [names.HOLD_RECORD, names.HOLD_GENERATION, names.TEMPLATE_HASH],
     }
     (selected,) = spec["matchConstraints"]["objectSelector"]["matchExpressions"]
     assert selected == {"key": names.OPERATOR_LABEL, "operator": "In", "values": [Settings().installation]}
@@ -291,6 +298,45 @@ def test_nothing_of_prometheus_is_made_where_it_is_not_served() -> None:
     kinds = {"PodMonitor", "PrometheusRule", "ConfigMap"}
     assert kinds & {each["kind"] for each in render({}).objects} == set()
     assert kinds - {each["kind"] for each in render(ALL_ON).objects} == set()
+
+
+def endpoint_of(found: Rendered) -> Json:
+    (endpoint,) = found.one("PodMonitor")["spec"]["podMetricsEndpoints"]
+    return dict(endpoint)
+
+
+def test_metrics_have_a_port_with_tls_where_a_certificate_is_named_and_probes_stay() -> None:
+    found = render(ALL_ON)
+    plain = render({"monitoring": {"podMonitor": {"create": "always"}}})
+    assert endpoint_of(plain) == {"port": "http", "path": "/metrics", "interval": "30s", "honorLabels": True}
+    assert endpoint_of(found) == {
+        **endpoint_of(plain),
+        "port": "https-metrics",
+        "scheme": "https",
+        "tlsConfig": {
+            "ca": {"secret": {"name": "operator-metrics", "key": "ca.crt"}},
+            "serverName": "streamapp-operator.streamapp-system.svc",
+        },
+    }
+    (operator,) = found.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    (other,) = plain.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    assert operator["ports"] == [*other["ports"], {"name": "https-metrics", "containerPort": 8443}]
+    assert [operator[f"{kind}Probe"] for kind in ("startup", "liveness", "readiness")] == [
+        other[f"{kind}Probe"] for kind in ("startup", "liveness", "readiness")
+    ]
+    settings = Settings.from_environment(environment_of(found))
+    assert settings.metrics_tls_folder == mounts_of(found)["metrics-tls"]["mountPath"]
+    assert settings.metrics_port == 8443
+    assert Settings.from_environment(environment_of(plain)).metrics_tls_folder == ""
+    ports = {one["name"]: one["port"] for one in found.one("Service")["spec"]["ports"]}
+    assert ports == {"http": 8080, "https-metrics": 8443}
+    (ingress,) = found.one("NetworkPolicy")["spec"]["ingress"]
+    assert [one["port"] for one in ingress["ports"]] == ["http", "https-metrics"]
+
+
+def test_the_name_in_the_certificate_of_metrics_can_be_another() -> None:
+    monitoring = {"podMonitor": {"create": "always"}, "tls": {"secretName": "cert", "serverName": "metrics.example"}}
+    assert endpoint_of(render({"monitoring": monitoring}))["tlsConfig"]["serverName"] == "metrics.example"
 
 
 def test_everything_has_the_labels_and_annotations_that_were_asked_for() -> None:
@@ -341,8 +387,8 @@ def test_the_flight_record_lies_in_an_empty_dir_with_room_for_more_than_is_ever_
         settings = Settings.from_environment(environment_of(found))
         files = settings.record_age_seconds / settings.record_close_seconds
         room = int(volumes_of(found)["record"]["emptyDir"]["sizeLimit"])
-        assert room > settings.record_bytes + 2 * settings.record_close_bytes + 4096 * files
-        assert room < settings.record_bytes + 3 * settings.record_close_bytes + 4096 * files + 2**24
+        assert room > settings.record_bytes + 2 * settings.record_close_bytes + 8192 * files
+        assert room < settings.record_bytes + 3 * settings.record_close_bytes + 8192 * files + 2**24
         assert mounts_of(found)["record"] == {"name": "record", "mountPath": settings.record_folder}
     assert found.one("Deployment")["spec"]["strategy"]["type"] == "RollingUpdate"
     assert "fsGroup" not in found.one("Deployment")["spec"]["template"]["spec"]["securityContext"]

@@ -3,20 +3,25 @@
 import itertools
 import os
 import random
-import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from typing import Any
 
 from tests.prove.judge_raises import During
 from tests.prove.plans import WHOLE, mixtures, systematic
-from tests.prove.play import Outcome, play, play_family
+from tests.prove.play import PICTURES, Outcome, picture_at_rest, play, play_family
+from tests.prove.scene import Scene
 from tests.prove.scenes import SCENES
 from tests.prove.story import Story
 
-FAMILY = 40
-"""Stories that one worker takes at a time; they share their beginning."""
+FAMILY = 200
+"""Stories that one worker takes at a time, at most; they share their beginning, which is played once for all of them.
+
+So few of them are cut in two. The longest families come first, so that both cores end at about the same time.
+"""
 MIXED = 0.2
 """Share of mixtures."""
 
@@ -70,33 +75,45 @@ class Report:
         return min(self.failed, key=lambda one: (len(one.story.disturbances), one.seconds), default=None)
 
 
-def seed_of_commit() -> int:
-    """The seed of the commit that is checked out, so that each commit has stories of its own.
-
-    `STREAMAPP_PROVE_SEED` plays those of another commit again; without Git, it is always the same seed.
-    """
-    given = os.environ.get("STREAMAPP_PROVE_SEED")
-    if given is not None:
-        return int(given)
-    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return int(asked.stdout[:7] or "1", 16)
-
-
-def calls_of_scenes(names: Iterable[str]) -> dict[str, Counter[str]]:
-    """How many calls an undisturbed run of each scene makes, by site."""
-    return {name: play(Story(name, 1)).counts for name in names}
+def calls_of_scenes(names: Iterable[str], workers: int = 1) -> dict[str, Counter[str]]:
+    """How many calls an undisturbed run of each scene makes, by site; this process then has all of their pictures."""
+    by_ground: dict[Scene, list[str]] = defaultdict(list)
+    for name in names:
+        by_ground[SCENES[name].ground].append(name)
+    counts: dict[str, Counter[str]] = {}
+    with _several(workers) as each:
+        for ground, picture, found in each(_undisturbed, by_ground.items()):
+            PICTURES[ground] = picture
+            counts |= found
+    return {name: counts[name] for name in names}
 
 
-def chosen(runs: int | None, seed: int, scenes: Sequence[str] = ()) -> list[Story]:
+def _undisturbed(scenes: tuple[Scene, list[str]]) -> tuple[Scene, bytes, dict[str, Counter[str]]]:
+    ground, names = scenes
+    return ground, picture_at_rest(ground), {name: play(Story(name, 1)).counts for name in names}
+
+
+@contextmanager
+def _several(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """What maps a function over work, in any order, in so many processes."""
+    if workers == 1:
+        yield map
+        return
+    with get_context("fork").Pool(workers) as pool:
+        yield pool.imap_unordered
+
+
+def chosen(runs: int | None, seed: int, scenes: Sequence[str] = (), workers: int = 1) -> list[Story]:
     """The stories of one sweep.
 
     Args:
         runs: How many; None for every systematic one, and a quarter as many mixtures.
         seed: Which part of the systematic ones, and which mixtures.
         scenes: Only these; empty for all.
+        workers: Processes that play each scene once, to count its calls.
     """
     names = scenes or tuple(SCENES)
-    counts = calls_of_scenes(names)
+    counts = calls_of_scenes(names, workers)
     every = {name: list(systematic(SCENES[name], counts[name])) for name in names}
     mixed = mixtures(counts, seed, names)
     if runs is None:
@@ -119,20 +136,24 @@ def chosen(runs: int | None, seed: int, scenes: Sequence[str] = ()) -> list[Stor
 def sweep(stories: Iterable[Story], workers: int | None = None, told: Callable[[Outcome], object] = id) -> Report:
     """Play them; `told` hears of each as it ends."""
     report = Report()
-    families = list(_families(stories))
-    count = workers or os.cpu_count() or 1
-    if count == 1:
-        for family in families:
-            for outcome in play_family(family):
-                report.add(outcome)
-                told(outcome)
-        return report
-    with get_context("fork").Pool(count) as pool:
-        for outcomes in pool.imap_unordered(_play, families):
+    families = sorted(_families(stories), key=_cost, reverse=True)
+    with _several(workers or cores()) as each:
+        for outcomes in each(_play, families):
             for outcome in outcomes:
                 report.add(outcome)
                 told(outcome)
     return report
+
+
+def cores() -> int:
+    """How many processes run at a time."""
+    return os.cpu_count() or 1
+
+
+def _cost(family: Sequence[Story]) -> int:
+    """About how long a family takes; the longest come first, so that no core waits for the last one alone."""
+    scene = SCENES[family[0].scene]
+    return len(family) * (1 + len(scene.others)) * (2 if scene.streams or scene.operators else 1)
 
 
 def _play(family: Sequence[Story]) -> list[Outcome]:

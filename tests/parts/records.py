@@ -1,0 +1,87 @@
+"""The table of what was run: one line for each run of a part, which is committed with the work.
+
+A part is due when the content of its paths differs from that of its last green line.
+"""
+
+import csv
+import hashlib
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from lab.settings import REPOSITORY
+from tests.parts.plan import Part
+
+RECORDS = REPOSITORY / "tests" / "parts" / "runs.csv"
+GREEN = "green"
+ALWAYS = ("pyproject.toml", "uv.lock", "versions.toml")
+"""What every part depends on."""
+
+
+class Run(NamedTuple):
+    """One run of a part."""
+
+    part: str
+    content: str
+    """A hash of all files of its paths."""
+    commit: str
+    """What was checked out."""
+    date: str
+    seconds: int
+    seed: str
+    """Of a random order or of drawn examples; empty where nothing was drawn."""
+    result: str
+
+
+def content_of(part: Part, repository: Path = REPOSITORY) -> str:
+    """Hash the content of all files of a part's paths, as they lie in the work tree.
+
+    Raises:
+        ValueError: A path has no file.
+    """
+    hashed = hashlib.sha256()
+    for path in (*part.all_paths, *ALWAYS):
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path],
+            cwd=repository, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        names = sorted({name for name in listed.split("\0") if name})
+        if not names:
+            raise ValueError(f"the plan names {path}, and no such file is there: correct tests/parts/plan.toml")
+        for name in names:
+            file = repository / name
+            if file.is_file():
+                hashed.update(name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return hashed.hexdigest()[:16]
+
+
+def read(path: Path = RECORDS) -> list[Run]:
+    """Read the table; the newest run of a part is its last line."""
+    with path.open(newline="") as file:
+        return [Run(**{**row, "seconds": int(row["seconds"])}) for row in csv.DictReader(file)]  # type: ignore[arg-type]
+
+
+def add(run: Run, path: Path = RECORDS) -> None:
+    """Add a line in place of the part's older one of this kind: its newest green line and its newest red line stay."""
+    runs = [one for one in read(path) if (one.part, one.result == GREEN) != (run.part, run.result == GREEN)]
+    write([*runs, run], path)
+
+
+def write(runs: Iterable[Run], path: Path) -> None:
+    """Write the table, sorted by part and date."""
+    with path.open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(Run._fields)
+        ordered = sorted(runs, key=lambda one: (one.part, one.date))
+        table.writerows(ordered)
+
+
+def due(parts: Mapping[str, Part], runs: Sequence[Run], repository: Path = REPOSITORY) -> dict[str, str]:
+    """Give the parts that must be run again, each with the reason."""
+    green = {run.part: run for run in runs if run.result == GREEN}
+    return {
+        name: f"its files changed since {green[name].commit}" if name in green else "never run"
+        for name, part in parts.items()
+        if name not in green or green[name].content != content_of(part, repository)
+    }
