@@ -13,8 +13,17 @@ from lab.errors import LabError
 from lab.preflight import Machine
 from lab.settings import REPOSITORY, Settings, search_path
 
-# Modules are loaded before the rights are given up: the interpreter may lie in the home of root.
-_AS_NOBODY = "import os; from lab.commands.root import main; os.setuid(65534); raise SystemExit(main())"
+# Modules and settings are read before the rights are given up: interpreter and repository may lie where only root reads.
+_AS_NOBODY = """
+import os
+from lab.commands.root import main
+from lab.settings import Settings
+
+settings = Settings.from_environment()
+Settings.from_environment = staticmethod(lambda: settings)
+os.setuid(65534)
+raise SystemExit(main())
+"""
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user or to make namespaces")
 
 
