@@ -18,9 +18,9 @@ from lab.meter.counts import CountReport
 from lab.meter.gaps import GapReport
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.layouts.task_layouts import generation
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from lab.scenarios.task_layouts import generation
 from lab.terminal import step
 
 BEFORE, AFTER = 3, 2

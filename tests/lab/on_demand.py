@@ -9,9 +9,9 @@ from typing import Any
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.layouts.task_layouts import TaskLayouts, layouts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from lab.scenarios.task_layouts import TaskLayouts, layouts
 
 KEYS = 120_000
 """Twenty thousand a task: more than the 10,000 records that a copy may lag."""

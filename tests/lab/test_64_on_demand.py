@@ -15,8 +15,8 @@ from lab.clusters.second_node import second_node
 from lab.node.layout import FIRST, Layout
 from lab.node.namespaces import INSIDE
 from lab.scenarios.departures import IMAGES
+from lab.scenarios.layouts.task_layouts import TaskLayouts, layouts
 from lab.scenarios.observed_app import ObservedApp
-from lab.scenarios.task_layouts import TaskLayouts, layouts
 from lab.settings import Settings
 from tests.lab import on_demand
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of, pods_of

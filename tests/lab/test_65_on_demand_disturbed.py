@@ -15,9 +15,9 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.faults import kill_container
+from lab.scenarios.layouts.task_layouts import TaskLayout, TaskLayouts, layouts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from lab.scenarios.task_layouts import TaskLayout, TaskLayouts, layouts
 from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.core.facts.group import GroupDescription

@@ -18,6 +18,7 @@ from lab.errors import LabError
 from lab.matrix.group import trigger_rebalance_once_stable
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.layouts.task_layouts import read_stable
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
 from lab.scenarios.predictions import (
     Layout,
@@ -29,7 +30,6 @@ from lab.scenarios.predictions import (
     shown,
     store,
 )
-from lab.scenarios.task_layouts import read_stable
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.seeding import seeded_process_id
 from streamapp.kafka.group.groups import DecodedGroup

@@ -21,6 +21,7 @@ from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.operator_deployment import NAMESPACE, RELEASE
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.settings import Settings
+from tests.lab.guarded import FORBIDDEN, is_served, patch, policies, uids
 from tests.lab.plugin import refusal
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
@@ -58,27 +59,6 @@ def prometheus(kubectl: Kubectl) -> Iterator[None]:
     kubectl.run("delete", "--filename", folder)
 
 
-def patch(kind: str, content: dict[str, Any], *more: str) -> tuple[str, ...]:
-    return ("patch", kind, "--namespace", PLACE, "--type=merge", f"--patch={json.dumps(content)}", *more)
-
-
-def uids(app: StreamAppScenario) -> dict[str, str]:
-    """Which pods run: another UID is another pod."""
-    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in app.pods()}
-
-
-def policies(kubectl: Kubectl) -> list[str]:
-    found = kubectl.json("get", "validatingadmissionpolicybindings")["items"]
-    return sorted(each["metadata"]["name"] for each in found)
-
-
-def is_served(app: StreamAppScenario) -> None:
-    """See that an operator answers a new generation of the StreamApp."""
-    generation = app.read()["metadata"]["generation"]
-    app.kubectl.run(*patch(f"streamapp/{app.name}", {"spec": {"scaleDown": {"timeout": f"{generation}m"}}}))
-    wait_until("answered", lambda: app.status()["observedGeneration"] > generation, 60)
-
-
 @pytest.mark.usefixtures("app")
 def test_helm_test_proves_rights_definition_and_readiness(helm: Helm) -> None:
     told = helm.run("test", RELEASE, "--namespace", NAMESPACE, "--logs", "--timeout=120s")
@@ -88,7 +68,7 @@ def test_helm_test_proves_rights_definition_and_readiness(helm: Helm) -> None:
 
 
 def test_nobody_else_lowers_the_statefulset_itself(kubectl: Kubectl, app: StreamAppScenario) -> None:
-    told = refusal(kubectl, *patch("statefulset/counter", {"spec": {"replicas": 1}}))
+    told = refusal(kubectl, *patch(PLACE, "statefulset/counter", {"spec": {"replicas": 1}}))
     assert f"StatefulSet {PLACE}/counter belongs to a StreamApp" in told
     assert f"kubectl scale streamapp/counter --namespace {PLACE} --replicas=1" in told
     assert f"kubectl label namespace {PLACE} streamapp.dev/guard=off" in told
@@ -103,7 +83,7 @@ def test_nobody_else_lowers_it_through_its_scale(kubectl: Kubectl, app: StreamAp
 
 
 def test_raising_it_is_let_pass_on_both_ways(kubectl: Kubectl, app: StreamAppScenario) -> None:
-    kubectl.run(*patch("statefulset/counter", {"spec": {"replicas": 4}}, "--dry-run=server"))
+    kubectl.run(*patch(PLACE, "statefulset/counter", {"spec": {"replicas": 4}}, "--dry-run=server"))
     scale = json.dumps({"spec": {"replicas": 4}})
     more = ("--subresource=scale", "--type=merge", f"--patch={scale}", "--dry-run=server")
     kubectl.run("patch", "statefulset/counter", "--namespace", PLACE, *more)
@@ -124,7 +104,7 @@ def test_nobody_else_changes_the_operators_labels_and_records(
     kubectl: Kubectl, app: StreamAppScenario, content: dict[str, Any], what: str
 ) -> None:
     assert app.granted() == 3
-    told = refusal(kubectl, *patch("statefulset/counter", {"metadata": content}))
+    told = refusal(kubectl, *patch(PLACE, "statefulset/counter", {"metadata": content}))
     assert f"belongs to a StreamApp: its {what} streamapp.dev/" in told
 
 
@@ -142,7 +122,7 @@ def test_nobody_else_changes_by_what_pods_are_restarted_and_claims_deleted(
     kubectl: Kubectl, app: StreamAppScenario, spec: dict[str, Any], what: str
 ) -> None:
     before = app.kubectl.json("get", "statefulset/counter", "--namespace", PLACE)["spec"]
-    told = refusal(kubectl, *patch("statefulset/counter", {"spec": spec}))
+    told = refusal(kubectl, *patch(PLACE, "statefulset/counter", {"spec": spec}))
     assert f"StatefulSet {PLACE}/counter belongs to a StreamApp" in told
     assert what in told
     assert app.kubectl.json("get", "statefulset/counter", "--namespace", PLACE)["spec"] == before
@@ -151,18 +131,20 @@ def test_nobody_else_changes_by_what_pods_are_restarted_and_claims_deleted(
 @pytest.mark.usefixtures("app")
 def test_a_rollout_restart_may_still_be_asked_for(kubectl: Kubectl) -> None:
     asked = {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "today"}}}}}
-    kubectl.run(*patch("statefulset/counter", asked, "--dry-run=server"))
+    kubectl.run(*patch(PLACE, "statefulset/counter", asked, "--dry-run=server"))
 
 
 @pytest.mark.usefixtures("app")
 def test_whoever_breaks_the_glass_may_do_both(kubectl: Kubectl) -> None:
     kubectl.run("label", "namespace", PLACE, "streamapp.dev/guard=off")
     lower = {"metadata": {"labels": {"streamapp.dev/operator": None}}, "spec": {"replicas": 1}}
-    wait_until("let pass", lambda: bool(kubectl.run(*patch("statefulset/counter", lower, "--dry-run=server"))), 10)
+    wait_until(
+        "let pass", lambda: bool(kubectl.run(*patch(PLACE, "statefulset/counter", lower, "--dry-run=server"))), 10
+    )
     zero = ("--subresource=scale", "--type=merge", '--patch={"spec":{"replicas":0}}', "--dry-run=server")
     kubectl.run("patch", "statefulset/counter", "--namespace", PLACE, *zero)
     kubectl.run("label", "namespace", PLACE, "streamapp.dev/guard-")
-    wait_until("guarded", lambda: "belongs" in _why(kubectl, *patch("statefulset/counter", lower)), 10)
+    wait_until("guarded", lambda: "belongs" in _why(kubectl, *patch(PLACE, "statefulset/counter", lower)), 10)
 
 
 def _why(kubectl: Kubectl, *command: str) -> str:
@@ -171,21 +153,6 @@ def _why(kubectl: Kubectl, *command: str) -> str:
     except LabError as error:
         return error.why
     return ""
-
-
-FORBIDDEN: dict[str, tuple[dict[str, Any], str]] = {
-    "hostPath": ({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}, "a volume of type hostPath"),
-    "hostNetwork": ({"hostNetwork": True}, "hostNetwork, hostPID and hostIPC"),
-    "privileged": (
-        {"containers": [{"name": "x", "image": "x", "securityContext": {"privileged": True}}]},
-        "privileged",
-    ),
-    "privileged at first": (
-        {"initContainers": [{"name": "x", "image": "x", "securityContext": {"privileged": True}}]},
-        "privileged",
-    ),
-    "hostPort": ({"containers": [{"name": "x", "image": "x", "ports": [{"hostPort": 80}]}]}, "hostPort"),
-}
 
 
 @pytest.mark.parametrize("wrong", FORBIDDEN.values(), ids=FORBIDDEN)
@@ -249,7 +216,9 @@ def test_an_upgrade_to_namespaces_touches_no_pod_and_leaves_no_right_in_the_clus
 def test_in_namespaced_mode_pods_are_restarted_for_a_new_template(app: StreamAppScenario) -> None:
     before = uids(app)
     template = {"metadata": {"annotations": {"generation": "2"}}}
-    app.kubectl.run(*patch("streamapp/counter", {"spec": {"rollout": {"policy": "Immediate"}, "template": template}}))
+    app.kubectl.run(
+        *patch(PLACE, "streamapp/counter", {"spec": {"rollout": {"policy": "Immediate"}, "template": template}})
+    )
     wait_until("all pods are new", lambda: _are_new(uids(app), before), 120)
     app.wait_until_converged(2)
 
@@ -271,7 +240,7 @@ def test_an_uninstall_leaves_the_applications_running_and_locks_nobody_out(
     kubectl: Kubectl, helm: Helm, app: StreamAppScenario
 ) -> None:
     before, key = uids(app), operator_deployment.agent_key(kubectl)
-    kubectl.run(*patch("streamapp/counter", {"spec": {"disruption": {"policy": "WhenCaughtUp"}}}))
+    kubectl.run(*patch(PLACE, "streamapp/counter", {"spec": {"disruption": {"policy": "WhenCaughtUp"}}}))
     budget = ("get", "poddisruptionbudget/counter", "--namespace", PLACE)
     wait_until("closed at rest", lambda: kubectl.json(*budget)["spec"]["maxUnavailable"] == 0, 30)
     assert "streamapps.streamapp.dev" in helm.uninstall(RELEASE, NAMESPACE)
@@ -282,7 +251,7 @@ def test_an_uninstall_leaves_the_applications_running_and_locks_nobody_out(
     assert {each["kind"] for each in left} >= {"StreamApp", "StatefulSet", "Pod", "Service", "PodDisruptionBudget"}
     assert [each["metadata"]["name"] for each in left if each["metadata"].get("finalizers")] == []
     assert not [name for name in policies(kubectl) if name.startswith(RELEASE)]
-    lower = patch("statefulset/counter", {"spec": {"replicas": 1}}, "--dry-run=server")
+    lower = patch(PLACE, "statefulset/counter", {"spec": {"replicas": 1}}, "--dry-run=server")
     # The API server goes by a policy for a moment longer than it is there.
     wait_until("the StatefulSet can be lowered", lambda: bool(kubectl.run(*lower)), 30)
     time.sleep(5)
@@ -291,7 +260,7 @@ def test_an_uninstall_leaves_the_applications_running_and_locks_nobody_out(
 
 def test_an_install_finds_the_definition_and_the_applications_again(kubectl: Kubectl, app: StreamAppScenario) -> None:
     before = uids(app)
-    kubectl.run(*patch("streamapp/counter", {"spec": {"disruption": None}}))
+    kubectl.run(*patch(PLACE, "streamapp/counter", {"spec": {"disruption": None}}))
     began = time.monotonic()
     operator_deployment.deploy(kubectl)
     print(f"installed and ready after {time.monotonic() - began:.0f} s")  # noqa: T201 (a figure for docs)

@@ -19,9 +19,9 @@ from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.layouts.task_layouts import TaskLayout, TaskLayouts, layouts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from lab.scenarios.task_layouts import TaskLayout, TaskLayouts, layouts
 from tests.lab.plugin import run_kubectl
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(1500)]

@@ -17,9 +17,9 @@ from lab.node.namespaces import INSIDE
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.departures import IMAGES
+from lab.scenarios.layouts.task_layouts import layouts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from lab.scenarios.task_layouts import layouts
 from lab.settings import Settings
 from tests.lab import on_demand
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of

@@ -13,7 +13,7 @@ from lab.errors import LabError
 from lab.preflight import Machine
 from lab.settings import REPOSITORY, Settings, search_path
 
-# Modules and settings are read before the rights are given up: interpreter and repository may lie where only root reads.
+# Modules and settings are read before rights are given up: interpreter and repository may lie where only root reads.
 _AS_NOBODY = """
 import os
 from lab.commands.root import main

@@ -120,7 +120,9 @@ def test_the_demo_application_uses_the_pinned_kafka_streams() -> None:
 
 
 def test_the_agent_is_tried_on_the_pinned_kafka_streams_and_broker() -> None:
-    tried = re.search(r"^\tfor version in (.+); do", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    tried = re.search(
+        r"^test-agent-versions:\n\tfor version in (.+); do", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
     assert tried is not None
     assert VERSIONS.streams in tried[1].split()
     assert property_of(ROOT / "agent" / "agent" / "src" / "versions" / "pom.xml", "kafka.version") == VERSIONS.broker

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lab.scenarios.task_layouts import Move, TaskLayout, TaskLayouts, layout_of_streams_group
+from lab.scenarios.layouts.task_layouts import Move, TaskLayout, TaskLayouts, layout_of_streams_group
 from streamapp.core.facts.group import GroupDescription, GroupState
 from tests.support.example import member, members
 

@@ -21,8 +21,8 @@ from lab.matrix import broker
 from lab.matrix.broker import PARTITIONS, Broker
 from lab.matrix.group import trigger_rebalance_once_stable
 from lab.matrix.processes import Process, started
+from lab.scenarios.layouts.task_layouts import read_stable
 from lab.scenarios.predictions import Layout, ModelledGroup, PredictedChange, changelog_ends, layout_of, shown
-from lab.scenarios.task_layouts import read_stable
 from lab.settings import Settings
 from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.kafka.group.groups import DecodedGroup

@@ -20,6 +20,7 @@ from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
 from streamapp.kafka.group.streams_groups import read_streams_group
 from streamapp.wire.errors import UndecodableError
+from streamapp.wire.members import DecodedMember
 
 PAUSE_SECONDS = 0.1
 _DEADLINE_SECONDS = 5.0
@@ -185,10 +186,18 @@ async def _seen(cluster: KafkaCluster) -> TaskLayout | None:
         return None if streams is None else layout_of_streams_group(streams.group)
     if reading.state is not ClassicGroupState.STABLE:
         return None
+    return layout_of_classic_group(reading.members, datetime.now(UTC))
+
+
+def layout_of_classic_group(members: Iterable[DecodedMember], at: datetime) -> TaskLayout:
+    """What the members of a classic group were assigned; those without an assignment are left out."""
     return _layout(
-        (member.subscription.info.process_id, member.assignment.active, member.assignment.standby)
-        for member in reading.members
-        if member.subscription is not None and member.assignment is not None
+        (
+            (member.subscription.info.process_id, member.assignment.active, member.assignment.standby)
+            for member in members
+            if member.subscription is not None and member.assignment is not None
+        ),
+        at,
     )
 
 
@@ -197,13 +206,16 @@ def layout_of_streams_group(group: GroupDescription) -> TaskLayout | None:
     if group.state is not GroupState.STABLE:
         return None
     return _layout(
-        (member.process_id, member.assignment.active, member.assignment.standby)
-        for member in group.members
-        if member.process_id is not None and member.assignment is not None
+        (
+            (member.process_id, member.assignment.active, member.assignment.standby)
+            for member in group.members
+            if member.process_id is not None and member.assignment is not None
+        ),
+        datetime.now(UTC),
     )
 
 
-def _layout(members: Iterable[tuple[ProcessId, Iterable[TaskId], Iterable[TaskId]]]) -> TaskLayout:
+def _layout(members: Iterable[tuple[ProcessId, Iterable[TaskId], Iterable[TaskId]]], at: datetime) -> TaskLayout:
     """Join the actives and the copies of the members of each process."""
     active: dict[int, frozenset[str]] = {}
     copies: dict[int, frozenset[str]] = {}
@@ -211,7 +223,7 @@ def _layout(members: Iterable[tuple[ProcessId, Iterable[TaskId], Iterable[TaskId
         ordinal = ordinal_of(process)
         active[ordinal] = active.get(ordinal, frozenset()) | frozenset(map(str, actives))
         copies[ordinal] = copies.get(ordinal, frozenset()) | frozenset(map(str, standbys))
-    return TaskLayout(datetime.now(UTC), active, copies)
+    return TaskLayout(at, active, copies)
 
 
 def ordinal_of(process_id: ProcessId) -> int:

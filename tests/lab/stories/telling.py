@@ -1,0 +1,129 @@
+"""How a story is played: numbered steps that are printed as they pass, and what the report must find of it later."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl
+from lab.scenarios.api_changes import WatchHistory, watch_history
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.observed_app import ObservedApp, unique_name
+from lab.scenarios.record import flight_record
+
+SESSION_TIMEOUT_SECONDS = 45.0
+"""What a departure costs without the operator; no gap of a story may reach it."""
+LEFT = Path(".gate", "stories")
+"""What stories leave for the report: the flight record, and for each application what was seen of it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a story saw of one application."""
+
+    namespace: str
+    name: str
+    uid: str
+    steps: tuple[tuple[int, int], ...]
+    """Replicas before and after, oldest first, as the resource had them."""
+    holds: tuple[str, ...]
+    """IDs of the holds that the story saw on record, in order."""
+    bootstrap: str
+    input_topic: str
+    output_topic: str
+
+    def keep(self) -> None:
+        """Write it down."""
+        LEFT.mkdir(parents=True, exist_ok=True)
+        (LEFT / f"{self.namespace}.json").write_text(json.dumps(asdict(self), indent=2))
+
+    @classmethod
+    def read(cls, path: Path) -> "Seen":
+        """Read it again."""
+        found = json.loads(path.read_text())
+        steps = tuple((before, after) for before, after in found["steps"])
+        return cls(**{**found, "steps": steps, "holds": tuple(found["holds"])})
+
+
+@dataclass
+class Story:
+    """One story; its steps are counted."""
+
+    title: str
+    show: Callable[[str], object]
+    steps: int = 0
+    """How many it has."""
+    passed: int = 0
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[datetime]:
+        """Play one step, and say how it ended; gives the time at which it began."""
+        self.passed += 1
+        number = f"step {self.passed} of {self.steps}"
+        began = datetime.now(UTC)
+        try:
+            yield began
+        except BaseException:
+            self.show(f"{self.title}: {number} FAILED: {what}")
+            raise
+        self.show(f"{self.title}: {number}, {(datetime.now(UTC) - began).total_seconds():.0f} s: {what}")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a story is played: a running operator, and a namespace of the story's own."""
+
+    story: Story
+    session: Session
+    bootstrap: str
+    namespace: str
+
+    @property
+    def kubectl(self) -> Kubectl:
+        """Kubectl as the lab's admin."""
+        return Kubectl(self.session)
+
+    def application(self, settings: Mapping[str, str], keys: int, rate: int) -> ObservedApp:
+        """Give the demo application with names of its own; nothing of it is in the cluster yet."""
+        name = self.namespace.rpartition("-")[0]
+        made = DemoApplication(unique_name(name), settings, keys, rate, self.namespace, cpu_request="20m")
+        return ObservedApp.of(self.kubectl, self.bootstrap, made)
+
+    @contextmanager
+    def watched(self, kind: str) -> Iterator[WatchHistory]:
+        """Record every state of the StreamApp's objects of a kind."""
+        with watch_history(self.session, self.namespace, kind, "--selector=streamapp.dev/app") as history:
+            yield history
+
+
+def require_no_record_lost(one: ObservedApp) -> None:
+    """Stop the load: every input has its output, and under exactly-once it has one."""
+    counts = one.counts()
+    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    if one.app.application.exactly_once:
+        assert (counts.doubled, counts.overcounted) == (0, 0)
+
+
+def keep_for_the_report(one: ObservedApp, steps: list[tuple[int, int]], holds: list[str]) -> None:
+    """Take the flight record out of the operator's pods, and write down what the story saw of this application.
+
+    Args:
+        one: The application, which is still there.
+        steps: Its steps, oldest first.
+        holds: IDs of the holds that were on record, in order.
+    """
+    application = one.app.application
+    Seen(
+        one.app.namespace,
+        one.app.name,
+        one.app.read()["metadata"]["uid"],
+        tuple(steps),
+        tuple(holds),
+        one.bootstrap,
+        application.input_topic,
+        application.output_topic,
+    ).keep()
+    flight_record.take(one.app.kubectl, LEFT / "record")

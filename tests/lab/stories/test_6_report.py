@@ -1,0 +1,57 @@
+"""The chain to its end: the record that the stories left goes through Spark, and the report shows what they saw.
+
+Each story left the flight record of the operator and what it saw of its application. The pipeline runs by its commands.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.meter.costs import compared, steps_of
+from lab.meter.measure import measure_gaps
+from lab.scenarios.observed_app import start_all
+from lab.scenarios.record import report
+from lab.scenarios.record.report import Report
+from tests.lab.stories.order import holds
+from tests.lab.stories.telling import LEFT, Seen, Stage, keep_for_the_report
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(900)
+@pytest.mark.steps(1)
+@pytest.mark.usefixtures("operator")
+def test_report(stage: Stage, tmp_path: Path) -> None:
+    if not list(LEFT.glob("*.json")):
+        leave_one(stage)
+    with stage.story.step("the report has exactly the steps and holds that the stories saw"):
+        report.clear(tmp_path)
+        shutil.copytree(LEFT / "record", tmp_path / "record")
+        made = report.make(tmp_path)
+        assert "0 in quarantine" in made.ingested
+        for path in sorted(LEFT.glob("*.json")):
+            is_shown(made, Seen.read(path))
+
+
+def is_shown(made: Report, seen: Seen) -> None:
+    """Figures and page have its steps; scale-downs alone were held; no gap on record contradicts what users waited."""
+    figures, page = made.application(seen.namespace, seen.name, seen.uid), made.page.read_text()
+    steps = steps_of(figures)
+    assert tuple((step.before, step.after) for step in steps) == seen.steps
+    assert [step.held_s > 0 for step in steps] == [step.after < step.before for step in steps]
+    assert {row["hold_id"] for row in figures["gaps"] if row["source"] == "step"} <= set(seen.holds)
+    for step in steps:
+        assert f"{step.before} → {step.after}" in page
+        metered = measure_gaps(seen.bootstrap, seen.input_topic, seen.output_topic, step.window)
+        cost = compared(seen.namespace, step, metered)
+        assert cost.agree is not False, f"{cost.name}: {step.gap} on record, {cost.meter} metered"
+
+
+def leave_one(stage: Stage) -> None:
+    """Where no story was played before: three pods become two."""
+    one = stage.application({"STREAMS_NUM_STANDBY_REPLICAS": "1"}, keys=2_000, rate=50)
+    start_all({one: 3})
+    with stage.watched("statefulset") as statefulsets:
+        one.app.scale(2)
+        one.app.wait_until_converged(2)
+        keep_for_the_report(one, [(3, 2)], holds(statefulsets.changes()))
