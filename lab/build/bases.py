@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from lab.build.cache import Cache, content_key
 from lab.build.images import BuiltImage, Image, build_image
-from lab.build.subprocesses import Command, run
+from lab.build.subprocesses import Command, fetch, run
 from lab.build.toolchains import find, java_home, needed
 from lab.errors import LabError
 from lab.settings import LAB, Versions
@@ -46,7 +46,7 @@ PYTHON_PACKAGES = ("ca-certificates", "python-is-python3", "python3", "python3-p
 
 APT_OPTIONS = (
     'Acquire::Languages "none"',
-    'Acquire::Retries "0"',
+    'Acquire::Retries "3"',
     'Acquire::http::Timeout "15"',
     'Acquire::https::Timeout "15"',
 )
@@ -126,7 +126,7 @@ def fetch_debian(
         of_apt = [f"--aptopt={option}" for option in (settings, *APT_OPTIONS)]
         # Without a suite, mmdebstrap takes it from the mirrors.
         command: Command = [find(needed(versions)["mmdebstrap"]), *options, *of_apt, "", target, *mirrors]
-        outcome = run(command, log, environment={**os.environ, **IMPATIENT, **environment})
+        outcome = fetch(command, log, environment={**os.environ, **IMPATIENT, **environment})
     if outcome.code != 0:
         named = " and ".join(map(str, sources))
         next_step = f"see that apt-get update works with {named}"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lab.build.cache import Cache, content_key
 from lab.build.labkube import go_environment
-from lab.build.subprocesses import Command, run
+from lab.build.subprocesses import Command, fetch
 from lab.build.toolchains import find_or_fetch_go
 from lab.errors import LabError
 from lab.settings import Versions
@@ -34,7 +34,7 @@ def build_helm(versions: Versions, cache: Cache, major: int = 4) -> Path:
     def build(folder: Path) -> None:
         go = find_or_fetch_go(versions, cache)
         with step(f"Build Helm {version}, once: a minute or two"):
-            outcome = run([go, *command], cache.log(name), environment=go_environment() | {"GOBIN": str(folder)})
+            outcome = fetch([go, *command], cache.log(name), environment=go_environment() | {"GOBIN": str(folder)})
         if outcome.code != 0:
             raise LabError(
                 f"Helm {version}: it could not be built",
@@ -102,7 +102,7 @@ def build_prometheus(versions: Versions, cache: Cache) -> Path:
             # In its own folder, unlike Helm: `go install` takes no module that replaces others.
             sources = module_sources(go, SERVER, _module_version(version))
             whole: Command = [go, *command, "-o", f"{folder}/", *parts]
-            outcome = run(whole, cache.log("prometheus"), folder=sources, environment=go_environment())
+            outcome = fetch(whole, cache.log("prometheus"), folder=sources, environment=go_environment())
         if outcome.code != 0:
             raise LabError(
                 f"Prometheus {version}: it could not be built",

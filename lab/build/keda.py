@@ -12,7 +12,7 @@ from lab.build.cache import Cache, content_key
 from lab.build.chart_tools import module_sources
 from lab.build.images import BuiltImage, Image, build_image
 from lab.build.labkube import go_environment
-from lab.build.subprocesses import Command, run
+from lab.build.subprocesses import Command, fetch
 from lab.build.toolchains import find_or_fetch_go
 from lab.errors import LabError
 from lab.settings import LAB, Settings, Versions
@@ -54,7 +54,7 @@ def _programs(versions: Versions, cache: Cache) -> Path:
         go = find_or_fetch_go(versions, cache)
         with step(f"Build KEDA {versions.keda}, once: a quarter of an hour"):
             command: Command = [go, "build", *FLAGS, "-o", f"{folder}/", *packages]
-            outcome = run(command, cache.log("keda"), folder=SOURCES, environment=go_environment())
+            outcome = fetch(command, cache.log("keda"), folder=SOURCES, environment=go_environment())
         if outcome.code != 0:
             raise LabError(
                 f"KEDA {versions.keda}: it could not be built",

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.subprocesses import Command, ToolResult, run
+from lab.build.subprocesses import Command, ToolResult, fetch, run
 from lab.build.toolchains import MissingToolError, find, find_or_fetch_go, needed
 from lab.errors import LabError
 from lab.settings import LAB, Versions
@@ -100,7 +100,7 @@ def _fetch_modules(go: Path, sources: Path, log: Path) -> None:
         return
     with step("Fetch the Go modules of Kubernetes"):
         _expect_a_proxy(go, sources)
-        outcome = run(listing, log, folder=sources, environment=go_environment())
+        outcome = fetch(listing, log, folder=sources, environment=go_environment())
         if outcome.code != 0:
             raise _failed("a Go module could not be fetched, or the sources name a package that is in none", outcome)
 

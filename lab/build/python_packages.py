@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.subprocesses import Command, run
+from lab.build.subprocesses import Command, fetch
 from lab.errors import LabError
 from lab.settings import REPOSITORY
 from lab.terminal import step
@@ -59,6 +59,6 @@ def _uv(arguments: Command, log: Path, repository: Path) -> None:
         raise LabError("uv: not found", "it is not in PATH", "python3 -m pip install uv")
     # The caller's own environment is none of this build's business.
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    outcome = run([uv, *arguments], log, folder=repository, environment=environment)
+    outcome = fetch([uv, *arguments], log, folder=repository, environment=environment)
     if outcome.code != 0:
         raise LabError(f"uv {arguments[0]}: failed", outcome.why(), "check the network and the package index")

@@ -10,11 +10,14 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
+
+from lab.terminal import progress
 
 Command = Sequence[str | Path]
 """A program and its arguments."""
@@ -24,6 +27,15 @@ TAIL_LINES = 5 * ERROR_LINES
 """Lines of output to choose those from: some tools end with advice on themselves."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What tools colour their lines with, some of them into a file too."""
+
+
+TRIES = 3
+PAUSE_SECONDS = 5.0
+BROKEN_OFF = re.compile(
+    r"connection (?:was )?(?:reset|closed|timed out)|timed? ?out|unexpected eof|premature end|\b50[0234]\b",
+    re.IGNORECASE,
+)
+"""In the words of apt, Go, Maven and uv: a registry was reached, and did not send all of it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,25 @@ def run(
             os.killpg(process.pid, signal.SIGTERM)
             raise
     return ToolResult(process.returncode, last, log)
+
+
+def fetch(
+    command: Command, log: Path, *, folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> ToolResult:
+    """Run a command that loads from a registry, as `run`; where the network broke off, again after a pause.
+
+    Only words of a connection that was there and failed count: without a network, or with a wrong name, one try is
+    enough. Each further try is shown.
+    """
+    outcome = run(command, log, folder=folder, environment=environment)
+    for number in range(2, TRIES + 1):
+        broken = next((line for line in outcome.last_lines if BROKEN_OFF.search(line)), None)
+        if outcome.code == 0 or broken is None:
+            break
+        progress.print(f"  try {number} of {TRIES}, since the network broke off: {broken.strip()}", markup=False)
+        time.sleep(PAUSE_SECONDS)
+        outcome = run(command, log, folder=folder, environment=environment)
+    return outcome
 
 
 def _follow(output: Iterable[str], record: TextIO, each_line: Callable[[str], None] | None) -> tuple[str, ...]:

