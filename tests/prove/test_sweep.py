@@ -1,7 +1,8 @@
 """A small sample of the sweep for every day, and what the sweep itself has to be: repeatable, and loud on failure."""
 
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,11 +18,8 @@ from tests.prove.sweep import chosen, sweep
 
 BROKEN = next(mutant for mutant in MUTANTS if mutant.name == "one reading is enough")
 
-STORIES = 400
-PARTS = 8
-"""Of these stories, so that several processes can play them; the number of a part is its seed."""
-DISTURBED = tuple(name for name, scene in SCENES.items() if not scene.streams)
-"""Scenes of streams groups are played without faults here: one in a hundred stories of new seeds still went wrong."""
+PINNED = 2
+"""Faults in each scene, each in a story of its own: the same tree plays the same stories."""
 
 
 def broken(runs: int, seed: int, scenes: Sequence[str]) -> list[str]:
@@ -37,20 +35,28 @@ def test_a_few_of_all_faults_break_no_guarantee() -> None:
     assert broken(12, 7, ("kill", "down-4-3")) == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_story_of_these_seeds_breaks_a_guarantee(part: int) -> None:
-    """The same tree plays the same stories each time; `make test PART=sweep` plays new ones."""
-    assert broken(STORIES // PARTS, part + 1, DISTURBED[part::PARTS]) == []
-
-
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "scene", [pytest.param(scene, marks=[pytest.mark.slow] * bool(at % 4)) for at, scene in enumerate(SCENES)]
 )
-def test_every_scene_comes_to_rest_without_a_fault(scene: str) -> None:
-    assert play(Story(scene, 1)).wrongs == ()
+def test_a_scene_comes_to_rest_without_a_fault_and_breaks_no_guarantee_with_one(scene: str) -> None:
+    """`make test PART=sweep` plays new stories."""
+    undisturbed = play(Story(scene, 1))
+    assert undisturbed.wrongs == ()
+    stories = pinned(scene, undisturbed.counts)
+    outcomes = play_family(stories) if stories else ()
+    assert [f"{one.story}: {one.wrongs[0]}" for one in outcomes if one.wrongs] == []
+
+
+def pinned(scene: str, counts: Mapping[str, int]) -> list[Story]:
+    """Choose stories by the name of the scene.
+
+    Scenes of streams groups are played without faults here: one in a hundred stories of new seeds still went wrong.
+    """
+    if SCENES[scene].streams:
+        return []
+    every = list(systematic(SCENES[scene], counts))
+    return random.Random(scene).sample(every, min(PINNED, len(every)))  # noqa: S311 (chooses stories)
 
 
 def test_a_story_is_the_same_alone_and_in_its_family() -> None:
