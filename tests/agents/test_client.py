@@ -147,6 +147,7 @@ def test_an_agent_that_is_too_slow_to_begin_is_silent() -> None:
     assert sentence(found, server) == NO_WHOLE
 
 
+@pytest.mark.slow  # real time
 def test_an_agent_that_sends_a_byte_now_and_then_is_cut_off_by_the_deadline() -> None:
     async def drip(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

@@ -24,6 +24,8 @@ from streamapp.controller.record.file_writer import RecordFiles, RecordWriter
 from streamapp.controller.record.files import RecordLimits, finished
 from streamapp.controller.record.queue import QueuedLine, RecordQueue
 
+pytestmark = pytest.mark.slow  # threads and real time
+
 
 def told(seq: int, dropped: int) -> QueuedLine:
     return QueuedLine(seq, json.dumps({"seq": seq, "dropped": dropped}).encode() + b"\n")

@@ -93,6 +93,7 @@ def test_lines_arrive_in_their_order_under_the_name_of_their_application(monkeyp
     asyncio.run(run())
 
 
+@pytest.mark.slow  # real time
 def test_while_the_broker_is_away_the_oldest_are_dropped_and_that_is_told() -> None:
     async def run() -> None:
         broker, queue, metrics = Broker(), RecordQueue(told, most_bytes=200), Metrics()

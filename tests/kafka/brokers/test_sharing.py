@@ -239,6 +239,7 @@ def test_a_connection_that_breaks_is_made_anew_for_each_request_that_was_on_it()
     asyncio.run(main())
 
 
+@pytest.mark.slow  # real time
 def test_groups_that_answer_slowly_or_never_delay_no_other_group_of_the_same_brokers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

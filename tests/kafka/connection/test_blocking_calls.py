@@ -11,6 +11,8 @@ import pytest
 from streamapp.kafka.connection import blocking_calls
 from streamapp.kafka.connection.blocking_calls import BlockingCalls
 
+pytestmark = pytest.mark.slow  # threads and real time
+
 
 class Names:
     """Looks names up; those that begin with `dead` hang until the end."""

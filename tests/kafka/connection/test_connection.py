@@ -123,6 +123,7 @@ def test_a_broker_that_hangs_up_is_unreachable_and_the_connection_is_gone() -> N
     assert failing(attempt, BrokerUnreachableError).why == "the broker closed the connection"
 
 
+@pytest.mark.slow  # real time
 def test_a_cancelled_request_closes_the_connection_so_that_its_answer_is_nobodys() -> None:
     async def main() -> bool:
         async with ScriptedBroker().running() as broker:
