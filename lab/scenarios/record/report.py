@@ -33,7 +33,7 @@ class Report:
     figures: dict[str, Any]
     """`report.json`."""
     ingested: str
-    """What the ingest said."""
+    """What the run said of the ingest."""
 
     @property
     def page(self) -> Path:
@@ -86,14 +86,12 @@ def make(folder: Path) -> Report:
         LabError: a command failed; its last words are the cause.
     """
     root = str(folder / "tables")
-    with step("from the record to tables, on Spark: ingest"):
-        ingested = _run(folder, "ingest", str(folder / "record"), "--root", root, *_SMALL)
-    with step("from the record to tables, on Spark: build"):
-        _run(folder, "build", "--root", root, *_SMALL)
-    with step("the report"):
-        figures = folder / "report.json"
-        _run(folder, "report", "--root", root, "--out", str(folder / "report.html"), "--json", str(figures))
-    return Report(folder, json.loads(figures.read_text()), ingested.strip())
+    page, figures = str(folder / "report.html"), folder / "report.json"
+    with step("from the record to tables and the report, on Spark"):
+        said = _run(folder, "run", str(folder / "record"), "--root", root, "--out", page, *_SMALL)
+    with step("the figures of the report"):
+        _run(folder, "report", "--root", root, "--out", page, "--json", str(figures))
+    return Report(folder, json.loads(figures.read_text()), said.strip().partition("\n")[0])
 
 
 def _run(folder: Path, *words: str) -> str:

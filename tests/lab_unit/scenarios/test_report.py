@@ -42,7 +42,7 @@ def test_a_command_that_fails_is_named_with_its_last_words_and_where_all_of_them
     programs = StandIns(tmp_path)
     programs.put("python", "echo 'cause: 3 of 10 lines are bad' >&2; exit 1")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(LabError, match="streamapp-analytics ingest: failed with exit code 1") as told:
+    with pytest.raises(LabError, match="streamapp-analytics run: failed with exit code 1") as told:
         make(tmp_path)
     assert told.value.why == "cause: 3 of 10 lines are bad"
     assert "pipeline.log" in told.value.next_step
@@ -55,8 +55,8 @@ def test_the_commands_are_run_in_their_order_over_one_root(tmp_path: Path, monke
     programs.put("python", f'if [ "$3" = report ]; then cp {tmp_path}/figures {tmp_path}/report.json; fi; echo said $3')
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     made = make(tmp_path)
-    assert made.ingested == "said ingest"
-    assert [call.split()[3] for call in programs.calls()] == ["ingest", "build", "report"]
+    assert made.ingested == "said run"
+    assert [call.split()[3] for call in programs.calls()] == ["run", "report"]
     assert all(f"--root {tmp_path / 'tables'}" in call for call in programs.calls())
     with pytest.raises(LabError, match="report of demo/counter: it is not in it"):
         made.application("demo", "counter", "u")
