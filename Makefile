@@ -9,7 +9,7 @@ SPHINX := $(UV) sphinx-build --quiet --fresh-env --nitpicky --fail-on-warning --
 # Each process of the tests would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 # `worksteal` keeps all cores busy until the end.
-WORKERS := --numprocesses auto --dist worksteal
+WORKERS := -p no:rerunfailures --numprocesses auto --dist worksteal
 
 .PHONY: help setup hooks check check-static format generate test-unit test parts due fetch-model test-agent-versions prove lab-build lab-up lab-down lab-status demo matrix chaos bench bench-moves bench-handover bench-departures bench-holds bench-heartbeats bench-streams bench-agent bench-decide bench-fleet bench-fairness bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release
 

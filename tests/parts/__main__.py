@@ -41,6 +41,9 @@ def gate() -> None:
     phases = [[[(name, whole.stages[name]) for name in lane] for lane in phase.lanes] for phase in whole.phases]
     began = time.time()
     ran, is_green = _play(phases, whole.cap_minutes, stops_at_first=True)
+    for command in whole.at_end:
+        subprocess.run(["bash", "-c", command], check=False)
+    is_green &= _few_repeated()
     _show_due(whole)
     _close("gate", ran, whole.stages, time.time() - began, is_green=is_green, minutes=whole.cap_minutes)
 
@@ -148,6 +151,16 @@ def _close(
     for one in failed[:1] if what == "gate" else failed:
         results.print(str(outcome.failure_of(one, stages[one.name])), soft_wrap=True, markup=False)
     sys.exit(1)
+
+
+def _few_repeated() -> bool:
+    """Show which stories began once more; two of them are one too many."""
+    repeated = outcome.repeated(GATE)
+    for line in repeated:
+        results.print(f"repeated: {line}", soft_wrap=True, markup=False)
+    if len(repeated) > 1:
+        results.print(f"{len(repeated)} stories were repeated, and one is allowed", markup=False)
+    return len(repeated) <= 1
 
 
 def _show_due(whole: Plan) -> bool:

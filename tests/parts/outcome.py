@@ -13,6 +13,8 @@ from xml.etree import ElementTree as ET
 from tests.parts.plan import Stage
 from tests.parts.stages import ENDED, Ran
 
+REPEATED = "repeated.txt"
+"""In the folder of a run: a line for each test that began once more."""
 LAST_LINES = 400
 """Of the log of a failed stage, which is printed again behind all others."""
 
@@ -83,6 +85,12 @@ def tests_run(log: Path) -> str:
     closing = re.compile(r"^=+ (.*\b(?:passed|failed|error).* in [\d.]+s.*?) =+$", re.MULTILINE)
     lines = closing.findall(log.read_text(errors="replace"))
     return re.sub(r" in [\d.]+s.*", "", lines[-1]) if lines else ""
+
+
+def repeated(folder: Path) -> list[str]:
+    """Give what each test that began once more had waited for in vain; stories write it as it happens."""
+    path = folder / REPEATED
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def table(ran: Sequence[Ran]) -> Iterable[Sequence[str]]:

@@ -46,12 +46,19 @@ class Stage(_Table):
     """A test must have none of these."""
     is_in_lab: bool = False
     """Whether the lab is brought up for the tests, and taken down after them."""
+    keeps_lab: bool = False
+    """Whether the lab stays up for the next stage, and one that is up is used."""
     workers: int = 1
     """Processes that share the tests."""
     by_file: bool = False
     """Whether one worker runs all tests of a file."""
     is_random: bool = False
     """Whether the order of the tests is drawn, and the seed goes into the record."""
+    repeats: bool = False
+    """Whether a test may begin once more if something that had to appear did not appear in time.
+
+    What is asserted of data, writes, records and refusals is never repeated.
+    """
     environment: Mapping[str, str] = {}
 
     @model_validator(mode="after")
@@ -112,6 +119,8 @@ class Plan(_Table):
     part_minutes: int = Field(gt=0)
     """The same for a part."""
     phases: tuple[Phase, ...]
+    at_end: tuple[str, ...] = ()
+    """Commands that end what stages keep, whatever came of them."""
     stages: Mapping[Name, Stage]
     """Those of the gate."""
     parts: Mapping[Name, Part]

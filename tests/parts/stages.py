@@ -18,6 +18,9 @@ from tests.parts.plan import Stage
 GRACE_SECONDS = 90
 """The lab takes itself down when it is interrupted."""
 
+NOT_IN_TIME = r"LabError: .*: not within \d+ s"
+"""What `lab.clusters.kubectl.wait_until` says, and nothing else does."""
+
 Said = Callable[[str], object]
 
 
@@ -53,6 +56,8 @@ def script(stage: Stage, report: Path, *, stops_at_first: bool) -> str:
 
 def _pytest(stage: Stage, report: Path, *, stops_at_first: bool) -> list[str]:
     words = ["uv", "run", "--frozen", *(("python", "-m", "lab", "test") if stage.is_in_lab else ("pytest",))]
+    if stage.keeps_lab:
+        words.append("--keep")
     if not stage.is_random:
         words += ["-p", "no:randomly"]
     if stage.workers > 1:
@@ -60,6 +65,7 @@ def _pytest(stage: Stage, report: Path, *, stops_at_first: bool) -> list[str]:
     words += ["--durations=25", "--durations-min=1", f"--junit-xml={report}", "-m", stage.expression]
     if stops_at_first:
         words.append("--maxfail=1")
+    words += ["--reruns=1", f"--only-rerun={NOT_IN_TIME}"] if stage.repeats else ["-p", "no:rerunfailures"]
     for place in stage.without:
         words.append(f"--ignore-glob=*/{place}")
     return [*words, *files_of(stage)]

@@ -72,7 +72,7 @@ def test_tests_run_in_the_order_of_their_files_and_the_gate_stops_at_the_first_f
     words = script(stage, Path(".gate/it.xml"), stops_at_first=True).splitlines()[-1]
     assert words == (
         "uv run --frozen pytest -p no:randomly --numprocesses 2 --dist worksteal --durations=25 --durations-min=1 "
-        "--junit-xml=.gate/it.xml -m slow --maxfail=1 tests/parts"
+        "--junit-xml=.gate/it.xml -m slow --maxfail=1 -p no:rerunfailures tests/parts"
     )
 
 

@@ -1,17 +1,15 @@
 """What the five stories share: the telling of their steps."""
 
-import shutil
+import os
 import uuid
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 
 import pytest
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
 from lab.clusters.cluster import Session
 from lab.scenarios import demo_application
 from tests.lab.stories.telling import LEFT, Stage, Story
+from tests.parts.outcome import REPEATED
 
 
 @pytest.fixture
@@ -32,18 +30,6 @@ def story(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
         assert told.passed == told.steps
 
 
-@pytest.fixture(scope="session", autouse=True)
-def nothing_is_left(bootstrap: str) -> Iterator[None]:
-    """Begin without what stories of another run left for the report, and delete the topics of all at the end."""
-    shutil.rmtree(LEFT, ignore_errors=True)
-    yield
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    left = [name for name in admin.list_topics(timeout=20).topics if name.startswith("story-")]
-    for deleted in (admin.delete_topics(left) if left else {}).values():
-        with suppress(KafkaException):
-            deleted.result(20)
-
-
 @pytest.fixture
 def stage(story: Story, session: Session, bootstrap: str) -> Iterator[Stage]:
     """Give a namespace of the story's own, which is deleted afterwards if the story made it."""
@@ -55,6 +41,16 @@ def stage(story: Story, session: Session, bootstrap: str) -> Iterator[Stage]:
 
 
 PASSED = pytest.StashKey[bool]()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down that a story begins once more, and what it had waited for: the gate prints it, and counts."""
+    outcome: str = report.outcome  # a word of pytest-rerunfailures, which pytest's own types do not have
+    if outcome == "rerun":
+        load = " ".join(f"{one:.2f}" for one in os.getloadavg())
+        why = next((line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E ")), "unknown")
+        with (LEFT.parent / REPEATED).open("a") as file:
+            file.write(f"{report.nodeid}: {why} (load {load})\n")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,5 +1,6 @@
 """How a story is played: numbered steps that are printed as they pass, and what the report must find of it later."""
 
+import fcntl
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,21 +32,24 @@ class Seen:
     """Replicas before and after, oldest first, as the resource had them."""
     holds: tuple[str, ...]
     """IDs of the holds that the story saw on record, in order."""
-    bootstrap: str
+    cluster: str
+    """UID of the cluster, which tells what another one left."""
     input_topic: str
     output_topic: str
 
     def keep(self) -> None:
         """Write it down."""
-        LEFT.mkdir(parents=True, exist_ok=True)
         (LEFT / f"{self.namespace}.json").write_text(json.dumps(asdict(self), indent=2))
 
     @classmethod
-    def read(cls, path: Path) -> "Seen":
-        """Read it again."""
-        found = json.loads(path.read_text())
-        steps = tuple((before, after) for before, after in found["steps"])
-        return cls(**{**found, "steps": steps, "holds": tuple(found["holds"])})
+    def left_in(cls, cluster: str) -> "list[Seen]":
+        """Read what the stories of this cluster left."""
+        every = [json.loads(path.read_text()) for path in sorted(LEFT.glob("*.json"))]
+        return [
+            cls(**{**one, "steps": tuple(map(tuple, one["steps"])), "holds": tuple(one["holds"])})
+            for one in every
+            if one["cluster"] == cluster
+        ]
 
 
 @dataclass
@@ -92,6 +96,11 @@ class Stage:
         made = DemoApplication(unique_name(name), settings, keys, rate, self.namespace, cpu_request="20m")
         return ObservedApp.of(self.kubectl, self.bootstrap, made)
 
+    @property
+    def cluster(self) -> str:
+        """UID of the cluster: that of a namespace that lives as long as it."""
+        return uid_of(self.kubectl)
+
     @contextmanager
     def watched(self, kind: str) -> Iterator[WatchHistory]:
         """Record every state of the StreamApp's objects of a kind."""
@@ -116,14 +125,23 @@ def keep_for_the_report(one: ObservedApp, steps: list[tuple[int, int]], holds: l
         holds: IDs of the holds that were on record, in order.
     """
     application = one.app.application
+    LEFT.mkdir(parents=True, exist_ok=True)
     Seen(
         one.app.namespace,
         one.app.name,
         one.app.read()["metadata"]["uid"],
         tuple(steps),
         tuple(holds),
-        one.bootstrap,
+        uid_of(one.app.kubectl),
         application.input_topic,
         application.output_topic,
     ).keep()
-    flight_record.take(one.app.kubectl, LEFT / "record")
+    # Two stories may end at the same time, and each takes the files of all.
+    with (LEFT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        flight_record.take(one.app.kubectl, LEFT / "record")
+
+
+def uid_of(kubectl: Kubectl) -> str:
+    """Give the UID of the cluster."""
+    return str(kubectl.json("get", "namespace", "kube-system")["metadata"]["uid"])

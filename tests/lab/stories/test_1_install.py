@@ -1,4 +1,4 @@
-"""The chart as its users meet it: installed, checked, guarded, cut to a namespace and back, and taken away again."""
+"""The chart as users meet it: installed, checked, guarded, cut to a namespace and back, removed, installed again."""
 
 import json
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ CHECKED = "checked, nothing lacks"
 @pytest.mark.lab
 @pytest.mark.guarantee(4)
 @pytest.mark.timeout(900)
-@pytest.mark.steps(7)
+@pytest.mark.steps(8)
 def test_install(stage: Stage) -> None:
     story, kubectl, helm, began = stage.story, stage.kubectl, Helm(stage.session), datetime.now(UTC)
     app = stage.application({}, keys=2_000, rate=20).app
@@ -55,6 +55,10 @@ def test_install(stage: Stage) -> None:
         assert rights_used(began) - rights_given(kubectl) == set()
     with story.step("an uninstall leaves the application as it is, and locks nobody out"):
         is_left_alone(kubectl, helm, app)
+        assert uids(app) == before
+    with story.step("another installation finds the definition and the application again"):
+        operator_deployment.deploy(kubectl)
+        is_served(app)
         assert uids(app) == before
 
 

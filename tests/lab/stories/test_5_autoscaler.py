@@ -28,7 +28,8 @@ def test_autoscaler(stage: Stage) -> None:
     autoscaler = Autoscaled(one.app)
     with stage.story.step("two pods are up under load, scaled by hand"):
         one.app.preload()
-        one.app.apply(None)  # no manifest has replicas
+        one.app.apply(None)  # no manifest has replicas, so it begins with one
+        wait_until("it is made", lambda: one.app.granted() == 1, 60)
         one.app.scale(2)
         one.app.wait_until_converged(2)
         one.start_load()
@@ -56,7 +57,7 @@ def test_autoscaler(stage: Stage) -> None:
         with stage.story.step("nothing was lost, and nobody waited for a session timeout"):
             assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
             require_no_record_lost(one)
-            keep_for_the_report(one, [(2, 3), (3, 2)], holds(statefulsets.changes()))
+            keep_for_the_report(one, [(1, 2), (2, 3), (3, 2)], holds(statefulsets.changes()))
 
 
 def sound(one: ObservedApp) -> tuple[str, str]:

@@ -22,18 +22,19 @@ from tests.lab.stories.telling import LEFT, Seen, Stage, keep_for_the_report
 @pytest.mark.steps(1)
 @pytest.mark.usefixtures("operator")
 def test_report(stage: Stage, tmp_path: Path) -> None:
-    if not list(LEFT.glob("*.json")):
+    if not Seen.left_in(stage.cluster):
         leave_one(stage)
     with stage.story.step("the report has exactly the steps and holds that the stories saw"):
         report.clear(tmp_path)
         shutil.copytree(LEFT / "record", tmp_path / "record")
         made = report.make(tmp_path)
         assert "0 in quarantine" in made.ingested
-        for path in sorted(LEFT.glob("*.json")):
-            is_shown(made, Seen.read(path))
+        for seen in Seen.left_in(stage.cluster):
+            is_shown(made, seen, stage.bootstrap)
+    shutil.rmtree(LEFT)
 
 
-def is_shown(made: Report, seen: Seen) -> None:
+def is_shown(made: Report, seen: Seen, bootstrap: str) -> None:
     """Figures and page have its steps; scale-downs alone were held; no gap on record contradicts what users waited."""
     figures, page = made.application(seen.namespace, seen.name, seen.uid), made.page.read_text()
     steps = steps_of(figures)
@@ -42,7 +43,7 @@ def is_shown(made: Report, seen: Seen) -> None:
     assert {row["hold_id"] for row in figures["gaps"] if row["source"] == "step"} <= set(seen.holds)
     for step in steps:
         assert f"{step.before} → {step.after}" in page
-        metered = measure_gaps(seen.bootstrap, seen.input_topic, seen.output_topic, step.window)
+        metered = measure_gaps(bootstrap, seen.input_topic, seen.output_topic, step.window)
         cost = compared(seen.namespace, step, metered)
         assert cost.agree is not False, f"{cost.name}: {step.gap} on record, {cost.meter} metered"
 
