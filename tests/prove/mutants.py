@@ -59,11 +59,13 @@ class Mutant:
     """At which calls; empty: at any."""
     survives: str = ""
     """Why it cannot be noticed."""
+    is_long: bool = False
+    """Whether it is found after more than twelve seconds: the part `judges` has it then, and the gate has not."""
 
     @property
     def is_plain(self) -> bool:
-        """It shows in the scene as it is, or almost."""
-        return not self.kinds and not self.survives
+        """It shows in the scene as it is, or almost, and soon."""
+        return not (self.kinds or self.survives or self.is_long)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:

@@ -136,6 +136,34 @@ from tests.prove.story import Disturbance, Story
             id="what another hand set as well is put back, and that is no raise",
         ),
         pytest.param(
+            "streams-demand-rollout seed=1 kafka:69:kill:2", id="a pod died in a rollout, and a record was left"
+        ),
+        pytest.param(
+            "streams-demand-up-down seed=1 told:19:kill:1", id="a pod died after up and down, and a record was left"
+        ),
+        pytest.param(
+            "streams-demand-unset-in-hold seed=1 config-write:1:freeze:12",
+            id="standbys of a frozen process were never put back",
+        ),
+        pytest.param(
+            "streams-demand-deleted seed=1 config-write:1:freeze:12",
+            id="a frozen process set standbys of a StreamApp that had been deleted",
+        ),
+        pytest.param(
+            "streams-demand-kill seed=153762636000001 config-write:1:crash-before agent:54:silent:1 "
+            "config-write:3:freeze-raise:9",
+            id="a process that was frozen set standbys that its successor had put back",
+        ),
+        pytest.param(
+            "streams-demand-down-4-2 seed=224292720000001 second:2:skew:2 second:1:kill config-write:1:freeze-raise:9",
+            id="the same before a raise",
+        ),
+        pytest.param(
+            "streams-demand-one-down-4-3 seed=224292720000001 second:2:skew:2 second:1:kill "
+            "config-write:1:freeze-raise:9",
+            id="the same in a group with a standby",
+        ),
+        pytest.param(
             "streams-tight-memory seed=1 write:11:wish:1", id="a hold for good reason that nobody gave up in the end"
         ),
     ],

@@ -65,7 +65,7 @@ def _turns_pass_in_one_write() -> Iterator[Any]:
 
 EVICTION_MUTANTS = (
     Mutant("the budget stays open", _stays_open, "evict"),
-    Mutant("the budget does not close after an eviction", _does_not_close, "node-drain-two"),
+    Mutant("the budget does not close after an eviction", _does_not_close, "node-drain-two", is_long=True),
     Mutant("a late opening is not fenced", _no_fence_of_budgets, "node-drain", ("freeze",), "write"),
     Mutant("processes without a Lease have one number", _one_number, "node-drain", ("freeze",), "write"),
     Mutant("one reading is enough to open", _one_reading, "node-drain"),

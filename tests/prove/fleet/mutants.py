@@ -149,7 +149,7 @@ FLEET_MUTANTS = (
     Mutant("of rivals the older is served, whoever has a StatefulSet", _age_alone, "older-rival-new-process"),
     Mutant("both rivals are refused", _both_are_refused, "far-rival-in-hold"),
     Mutant("a rival that is gone is remembered", _no_take_over_of_rivals, "owner-deleted"),
-    Mutant("memory is kept by name", _memory_by_name, "two-namespaces"),
+    Mutant("memory is kept by name", _memory_by_name, "two-namespaces", is_long=True),
     Mutant(
         "pods are listed in all namespaces",
         _pods_of_all_namespaces,
@@ -160,7 +160,7 @@ FLEET_MUTANTS = (
     Mutant("passes wait for each other", _passes_in_turn, "namespace-silent"),
     Mutant("the installation is not asked", _anybodys_installation, "two-operators-in-a-namespace"),
     Mutant("the budget of learners is not asked", _no_budget, "budget-of-one"),
-    Mutant("the budget is not asked before standbys are raised", _no_budget, "streams-budget-of-one"),
+    Mutant("the budget is not asked before standbys are raised", _no_budget, "streams-budget-of-one", is_long=True),
     Mutant("learners of an earlier process take no place", _begun_is_free, "budget-new-process"),
     Mutant("budgets are closed by namespace", _budgets_of_a_namespace, "quiet-neighbours"),
     Mutant(

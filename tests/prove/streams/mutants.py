@@ -103,7 +103,12 @@ STREAMS_MUTANTS = (
     Mutant("readings are three seconds apart", _readings_close_together, "streams-threads-3-2"),
     Mutant("standbys are raised without a record", _without_a_record, "streams-demand-down-3-2"),
     Mutant("standbys are never put back", _never_put_back, "streams-demand-down-3-2"),
-    Mutant("the old value is written over another hand's", _put_back_whatever_is_set, "streams-demand-set-in-hold"),
+    Mutant(
+        "the old value is written over another hand's",
+        _put_back_whatever_is_set,
+        "streams-demand-set-in-hold",
+        is_long=True,
+    ),
     Mutant("the raise is written over another hand's", _raised_whatever_is_set, "streams-demand-set-in-hold"),
     Mutant("standbys stay raised after the StreamApp", _left_after_the_end, "streams-demand-deleted"),
     Mutant("no ends are read for a rollout", _no_ends_for_rollouts, "streams-rollout"),
