@@ -19,6 +19,7 @@ from lab.scenarios.layouts.task_layouts import TaskLayouts, layouts
 from lab.scenarios.observed_app import ObservedApp
 from lab.settings import Settings
 from tests.lab import on_demand
+from tests.lab.counted import require_no_record_lost
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of, pods_of
 from tests.lab.on_demand import Scaled
 from tests.lab.plugin import run_kubectl
@@ -133,9 +134,9 @@ def test_a_node_is_drained_and_each_pod_is_evicted_when_it_is_empty(
         assert [move for move in bare_from_the_start.moves()[earlier:] if not move.had_state] == []
         assert bare_from_the_start.failure is None
         assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
-        on_demand.require_counts(one)
+        require_no_record_lost(one)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_record_was_lost_and_where_it_is_promised_none_was_doubled(kinds: dict[str, ObservedApp], kind: str) -> None:
-    on_demand.require_counts(kinds[kind])
+    require_no_record_lost(kinds[kind])

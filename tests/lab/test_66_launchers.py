@@ -18,6 +18,7 @@ from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.stream_app import ON_DEMAND
 from lab.settings import Settings
 from tests.lab import on_demand
+from tests.lab.counted import require_no_record_lost
 from tests.lab.on_demand import Scaled
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
@@ -85,4 +86,4 @@ def test_a_pod_that_comes_gets_tasks_only_behind_learners(grown: dict[str, Scale
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_no_record_was_lost(kinds: dict[str, ObservedApp], kind: str) -> None:
-    on_demand.require_counts(kinds[kind])
+    require_no_record_lost(kinds[kind])

@@ -7,6 +7,7 @@ import pytest
 from lab.clusters.kubectl import Kubectl
 from lab.scenarios.observed_app import ObservedApp
 from tests.lab import on_demand
+from tests.lab.counted import require_no_record_lost
 from tests.lab.on_demand import Scaled
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
@@ -41,4 +42,4 @@ def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], drained:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_record_was_lost_and_where_it_is_promised_none_was_doubled(kinds: dict[str, ObservedApp], kind: str) -> None:
-    on_demand.require_counts(kinds[kind])
+    require_no_record_lost(kinds[kind])

@@ -22,6 +22,7 @@ from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, uniqu
 from lab.scenarios.stream_app import ON_DEMAND
 from lab.settings import Settings
 from tests.lab import on_demand
+from tests.lab.counted import require_no_record_lost
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of
 
 pytestmark = [
@@ -116,4 +117,4 @@ def test_while_no_operator_runs_a_drain_waits_and_ends_when_one_runs_again(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_record_was_lost(kinds: dict[str, ObservedApp], kind: str) -> None:
-    on_demand.require_counts(kinds[kind])
+    require_no_record_lost(kinds[kind])

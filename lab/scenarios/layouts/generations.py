@@ -76,11 +76,12 @@ def _generations(bootstrap: str, group_id: str) -> Iterator[_Generation]:
         place = TopicPartition(TOPIC, partition_of(group_id, partitions), OFFSET_BEGINNING)
         _, end = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_SECONDS)
         consumer.assign([place])
+        key = key_of(group_id)
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             for message in consumer.consume(_MESSAGES, _PAUSE_SECONDS):
                 deadline = time.monotonic() + _TIMEOUT_SECONDS
-                yield from _generation(message, key_of(group_id))
+                yield from _generation(message, key)
                 if message.error() is not None or (message.offset() or 0) >= end - 1:
                     return
         why = f"nothing within {_TIMEOUT_SECONDS:.0f} s"

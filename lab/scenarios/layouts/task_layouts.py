@@ -101,6 +101,10 @@ class TaskLayouts:
         """The last layout that was seen by then."""
         return [one for one in self.layouts if one.at <= moment][-1]
 
+    def shares(self) -> list[int]:
+        """How many tasks each pod has active in the newest layout, fewest first."""
+        return sorted(map(len, self.layouts[-1].active.values()))
+
 
 @contextmanager
 def layouts(bootstrap: str, application_id: str) -> Iterator[TaskLayouts]:

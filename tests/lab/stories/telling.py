@@ -108,14 +108,6 @@ class Stage:
             yield history
 
 
-def require_no_record_lost(one: ObservedApp) -> None:
-    """Stop the load: every input has its output, and under exactly-once it has one."""
-    counts = one.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
-    if one.app.application.exactly_once:
-        assert (counts.doubled, counts.overcounted) == (0, 0)
-
-
 def keep_for_the_report(one: ObservedApp, steps: list[tuple[int, int]], holds: list[str]) -> None:
     """Take the flight record out of the operator's pods, and write down what the story saw of this application.
 

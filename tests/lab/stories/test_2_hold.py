@@ -9,13 +9,13 @@ from lab.scenarios import operator_deployment
 from lab.scenarios.api_changes import WatchHistory
 from lab.scenarios.faults import kill_container, restarts
 from lab.scenarios.observed_app import ObservedApp, start_all
+from tests.lab.counted import require_no_record_lost
 from tests.lab.stories.order import holds, lowered, process_ids
 from tests.lab.stories.telling import (
     SESSION_TIMEOUT_SECONDS,
     Stage,
     Story,
     keep_for_the_report,
-    require_no_record_lost,
 )
 
 NEVER_NEAR_ENOUGH = {"acceptableRecoveryLag": 0}

@@ -14,13 +14,13 @@ from lab.scenarios.layouts.generations import layouts_since
 from lab.scenarios.layouts.task_layouts import TaskLayouts
 from lab.scenarios.observed_app import ObservedApp, start_all
 from lab.scenarios.stream_app import ON_DEMAND
+from tests.lab.counted import require_no_record_lost
 from tests.lab.stories.order import holds, lowered
 from tests.lab.stories.telling import (
     SESSION_TIMEOUT_SECONDS,
     Stage,
     Story,
     keep_for_the_report,
-    require_no_record_lost,
 )
 
 KEYS = 120_000
@@ -55,7 +55,7 @@ class OnDemand:
         with self.story.step("two pods come: the one that was never there gets its task behind a learner") as since:
             self.one.app.scale(4)
             self.one.app.wait_until_converged(4)
-            wait_until("tasks on all pods", lambda: shares(self.seen_since(since)) == [1, 1, 2, 2], 180, 1)
+            wait_until("tasks on all pods", lambda: self.seen_since(since).shares() == [1, 1, 2, 2], 180, 1)
             self.one.app.wait_until_converged(4)
             to_the_new_one = [move for move in self.seen_since(since).moves() if move.after == 3]
             assert [move.had_copy for move in to_the_new_one] == [True]
@@ -94,8 +94,3 @@ def test_on_demand(stage: Stage) -> None:
 def agents(one: ObservedApp) -> list[str]:
     """What the resource says of the agent of each pod."""
     return [member.get("agent", "") for member in one.app.status().get("members", [])]
-
-
-def shares(seen: TaskLayouts) -> list[int]:
-    """How many tasks each pod has in the newest layout."""
-    return sorted(map(len, seen.layouts[-1].active.values()))
