@@ -18,7 +18,7 @@ import click
 from lab.terminal import results, show_table
 from tests.parts import outcome, records
 from tests.parts.plan import Plan, Stage, plan
-from tests.parts.stages import Ran, lanes
+from tests.parts.stages import ENDED, Ran, lanes
 
 GATE = Path(".gate")
 """Logs and reports of the last run."""
@@ -57,7 +57,7 @@ def run(name: str) -> None:
         raise click.UsageError(f"there is no part {name}; `make parts` lists them: {', '.join(sorted(whole.parts))}")
     part = whole.parts[name]
     stages = {(name if at == 0 else f"{name}-{at + 1}"): stage for at, stage in enumerate(part.stages)}
-    content, began = records.content_of(part), time.time()
+    content, began = records.WorkTree().content_of(part), time.time()
     ran, is_green = _play([[list(stages.items())]], whole.part_minutes, stops_at_first=False)
     seconds = time.time() - began
     seed = " ".join(filter(None, (outcome.seeds(one.log) for one in ran)))
@@ -137,8 +137,8 @@ def _close(
     what: str, ran: Sequence[Ran], stages: Mapping[str, Stage], seconds: float, *, is_green: bool, minutes: int
 ) -> None:
     """Print all logs, the table of stages and, last of all, what failed and how to repeat it; then exit."""
-    failed = [one for one in ran if one.code not in {0, 130}]
-    failed += [one for one in ran if one.code == 130 and not failed]
+    # What was ended because another stage failed is to blame only where no other is: then the time was over.
+    failed = [one for one in ran if one.code not in {0, ENDED}] or [one for one in ran if one.code == ENDED]
     for one in sorted(ran, key=lambda one: (one in failed, one.began)):
         results.print(f"\n──── {one.name}, {one.seconds:.0f} s, exit code {one.code}", markup=False)
         print(one.log.read_text(errors="replace"), flush=True)  # noqa: T201 (as the tools wrote it)

@@ -15,8 +15,6 @@ from tests.parts.stages import ENDED, Ran
 
 REPEATED = "repeated.txt"
 """In the folder of a run: a line for each test that began once more."""
-LAST_LINES = 400
-"""Of the log of a failed stage, which is printed again behind all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +97,6 @@ def table(ran: Sequence[Ran]) -> Iterable[Sequence[str]]:
         ended = {0: "passed", ENDED: "ended early"}.get(one.code, f"FAILED ({one.code})")
         clock = time.strftime("%H:%M:%S", time.localtime(one.began))
         yield clock, f"{one.seconds:.0f}", one.name, ended, tests_run(one.log)
-
-
-def tail(log: Path) -> str:
-    """Give the end of a log."""
-    return "\n".join(log.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
 
 def machine() -> str:

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,26 +35,37 @@ class Run(NamedTuple):
     result: str
 
 
-def content_of(part: Part, repository: Path = REPOSITORY) -> str:
-    """Hash the content of all files of a part's paths, as they lie in the work tree.
+class WorkTree:
+    """The files that Git would know, as they lie there now; each is hashed once, however many parts have it."""
 
-    Raises:
-        ValueError: A path has no file.
-    """
-    hashed = hashlib.sha256()
-    for path in (*part.all_paths, *ALWAYS):
+    def __init__(self, repository: Path = REPOSITORY) -> None:
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path],
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=repository, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
-        names = sorted({name for name in listed.split("\0") if name})
-        if not names:
-            raise ValueError(f"the plan names {path}, and no such file is there: correct tests/parts/plan.toml")
-        for name in names:
-            file = repository / name
-            if file.is_file():
-                hashed.update(name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
-    return hashed.hexdigest()[:16]
+        self._repository = repository
+        self._names = sorted({name for name in listed.split("\0") if (repository / name).is_file()})
+        self._hashes: dict[str, bytes] = {}
+
+    def content_of(self, part: Part) -> str:
+        """Hash the content of all files of a part's paths.
+
+        Raises:
+            ValueError: A path has no file.
+        """
+        hashed = hashlib.sha256()
+        for path in (*part.all_paths, *ALWAYS):
+            names = [name for name in self._names if name.startswith(f"{path}/") or fnmatchcase(name, path)]
+            if not names:
+                raise ValueError(f"the plan names {path}, and no such file is there: correct tests/parts/plan.toml")
+            for name in names:
+                hashed.update(name.encode() + b"\0" + self._hash(name))
+        return hashed.hexdigest()[:16]
+
+    def _hash(self, name: str) -> bytes:
+        if name not in self._hashes:
+            self._hashes[name] = hashlib.sha256((self._repository / name).read_bytes()).digest()
+        return self._hashes[name]
 
 
 def read(path: Path = RECORDS) -> list[Run]:
@@ -80,8 +92,9 @@ def write(runs: Iterable[Run], path: Path) -> None:
 def due(parts: Mapping[str, Part], runs: Sequence[Run], repository: Path = REPOSITORY) -> dict[str, str]:
     """Give the parts that must be run again, each with the reason."""
     green = {run.part: run for run in runs if run.result == GREEN}
+    tree = WorkTree(repository)
     return {
         name: f"its files changed since {green[name].commit}" if name in green else "never run"
         for name, part in parts.items()
-        if name not in green or green[name].content != content_of(part, repository)
+        if name not in green or green[name].content != tree.content_of(part)
     }

@@ -8,7 +8,7 @@ import pytest
 
 from lab.settings import REPOSITORY
 from tests.parts.plan import TIERS, Plan, Stage, plan
-from tests.parts.records import content_of
+from tests.parts.records import WorkTree
 from tests.parts.stages import files_of
 
 PLAN = plan()
@@ -44,7 +44,7 @@ def test_a_stage_names_files_that_are_there(name: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", PLAN.parts)
 def test_a_part_has_paths_that_are_there(name: str) -> None:
-    assert re.fullmatch("[0-9a-f]{16}", content_of(PLAN.parts[name]))
+    assert re.fullmatch("[0-9a-f]{16}", WorkTree().content_of(PLAN.parts[name]))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.parts.plan import Part, Stage
-from tests.parts.records import Run, add, content_of, due, read
+from tests.parts.records import Run, WorkTree, add, due, read
 
 PART = Part(what="it", paths=("code",), stages=(Stage(tests=("tests/test_it.py",)),))
 
@@ -34,7 +34,7 @@ def repository(tmp_path: Path) -> Path:
 def test_a_part_is_due_when_files_of_its_paths_changed(
     repository: Path, change: dict[str, str], *, is_due: bool
 ) -> None:
-    green = Run("it", content_of(PART, repository), "1234567", "2026-11-28", 60, "", "green")
+    green = Run("it", WorkTree(repository).content_of(PART), "1234567", "2026-11-28", 60, "", "green")
     assert due({"it": PART}, [green], repository) == {}
     for name, text in change.items():
         (repository / name).write_text(text)
@@ -43,13 +43,13 @@ def test_a_part_is_due_when_files_of_its_paths_changed(
 
 
 def test_a_part_that_never_ran_green_is_due(repository: Path) -> None:
-    red = Run("it", content_of(PART, repository), "1234567", "2026-11-28", 60, "", "red")
+    red = Run("it", WorkTree(repository).content_of(PART), "1234567", "2026-11-28", 60, "", "red")
     assert due({"it": PART}, [red], repository) == {"it": "never run"}
 
 
 def test_a_path_without_a_file_is_named(repository: Path) -> None:
     with pytest.raises(ValueError, match="the plan names nowhere, and no such file is there"):
-        content_of(PART.model_copy(update={"paths": ("nowhere",)}), repository)
+        WorkTree(repository).content_of(PART.model_copy(update={"paths": ("nowhere",)}))
 
 
 def test_the_newest_green_and_the_newest_red_run_of_a_part_stay(tmp_path: Path) -> None:
