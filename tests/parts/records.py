@@ -44,7 +44,9 @@ class WorkTree:
             cwd=repository, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         self._repository = repository
-        self._names = sorted({name for name in listed.split("\0") if (repository / name).is_file()})
+        files = {name for name in listed.split("\0") if (repository / name).is_file()}
+        # A run must not make its own part due again by what it writes down.
+        self._names = sorted(files - {str(RECORDS.relative_to(REPOSITORY))})
         self._hashes: dict[str, bytes] = {}
 
     def content_of(self, part: Part) -> str:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.settings import REPOSITORY
 from tests.parts.plan import Part, Stage
-from tests.parts.records import Run, WorkTree, add, due, read
+from tests.parts.records import RECORDS, Run, WorkTree, add, due, read
 
 PART = Part(what="it", paths=("code",), stages=(Stage(tests=("tests/test_it.py",)),))
 
@@ -40,6 +41,15 @@ def test_a_part_is_due_when_files_of_its_paths_changed(
         (repository / name).write_text(text)
     expected = {"it": "its files changed since 1234567"} if is_due else {}
     assert due({"it": PART}, [green], repository) == expected
+
+
+def test_a_run_that_is_written_down_makes_no_part_due(repository: Path) -> None:
+    part = PART.model_copy(update={"paths": ("tests",)})
+    before = WorkTree(repository).content_of(part)
+    table = repository / RECORDS.relative_to(REPOSITORY)
+    table.parent.mkdir()
+    table.write_text("a line more")
+    assert WorkTree(repository).content_of(part) == before
 
 
 def test_a_part_that_never_ran_green_is_due(repository: Path) -> None:
