@@ -44,7 +44,6 @@ def test_brokers_that_send_too_much_are_refused_and_no_other_application_waits(t
 
     async def main() -> None:
         async with AsyncExitStack() as running, a_stage(tmp_path) as stage:
-            before = stage.cpu_seconds()
             for name, (broker, _) in brokers.items():
                 await running.enter_async_context(broker.running())
                 stage.add(name, kafka={"bootstrapServers": broker.address})
@@ -55,7 +54,6 @@ def test_brokers_that_send_too_much_are_refused_and_no_other_application_waits(t
             for replicas in range(8, 14):
                 await stage.raised(replicas)
             assert stage.highest_mib() < MOST_MIB
-            assert stage.cpu_seconds() - before < 15
             assert {name: broker.connections < 30 for name, (broker, _) in brokers.items()} == dict.fromkeys(
                 brokers, True
             )
