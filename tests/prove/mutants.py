@@ -63,8 +63,8 @@ class Mutant:
     """Whether it is found after more than twelve seconds: the part `judges` has it then, and the gate has not."""
 
     @property
-    def is_plain(self) -> bool:
-        """It shows in the scene as it is, or almost, and soon."""
+    def shows_soon(self) -> bool:
+        """Whether the scene as it is, or almost, shows it within seconds; the gate has these."""
         return not (self.kinds or self.survives or self.is_long)
 
     @contextmanager

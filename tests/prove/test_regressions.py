@@ -156,12 +156,12 @@ from tests.prove.story import Disturbance, Story
         ),
         pytest.param(
             "streams-demand-down-4-2 seed=224292720000001 second:2:skew:2 second:1:kill config-write:1:freeze-raise:9",
-            id="the same before a raise",
+            id="a process that was frozen set standbys before a raise",
         ),
         pytest.param(
             "streams-demand-one-down-4-3 seed=224292720000001 second:2:skew:2 second:1:kill "
             "config-write:1:freeze-raise:9",
-            id="the same in a group with a standby",
+            id="a process that was frozen set standbys in a group that had one",
         ),
         pytest.param(
             "streams-tight-memory seed=1 write:11:wish:1", id="a hold for good reason that nobody gave up in the end"

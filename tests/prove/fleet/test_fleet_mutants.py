@@ -13,7 +13,7 @@ MOST = 40
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("mutant", [one for one in FLEET_MUTANTS if one.is_plain], ids=lambda one: one.name)
+@pytest.mark.parametrize("mutant", [one for one in FLEET_MUTANTS if one.shows_soon], ids=lambda one: one.name)
 def test_a_fault_between_streamapps_is_caught(mutant: Mutant) -> None:
     assert is_caught(mutant)
 
@@ -21,7 +21,7 @@ def test_a_fault_between_streamapps_is_caught(mutant: Mutant) -> None:
 @pytest.mark.judge
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "mutant", [one for one in FLEET_MUTANTS if not one.is_plain and not one.survives], ids=lambda one: one.name
+    "mutant", [one for one in FLEET_MUTANTS if not one.shows_soon and not one.survives], ids=lambda one: one.name
 )
 def test_a_fault_between_streamapps_that_shows_only_with_another_is_caught_by_the_sweep(mutant: Mutant) -> None:
     assert is_caught(mutant)
