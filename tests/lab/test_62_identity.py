@@ -16,6 +16,7 @@ from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.faults import exchange, process_file, process_id, volume_folder
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from tests.lab.counted import require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]
 STANDBY = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}
@@ -108,8 +109,7 @@ def test_the_scale_down_goes_on_when_every_pod_has_its_own_volume_again(whole: O
     whole.app.wait_until_converged(2)
     assert whole.app.condition("ProcessIdentityStable")["status"] == "True"
     assert whole.steps() == [(3, 2)]
-    counts = whole.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    require_no_record_lost(whole)
 
 
 def folders(observed: ObservedApp, *ordinals: int) -> list[Path]:

@@ -22,6 +22,7 @@ from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.core.facts.group import GroupDescription
 from tests.lab.agents_door import LEAVING, address, ask, bearer, report
+from tests.lab.counted import require_no_record_lost
 from tests.lab.leading import SAYS_WHO_LEADS, leader
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
@@ -167,8 +168,7 @@ def test_the_broker_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) 
 
 
 def test_through_all_of_this_nothing_was_lost_or_counted_too_low(one: ObservedApp) -> None:
-    counts = one.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    require_no_record_lost(one)
 
 
 def wait_for(seen: TaskLayouts, what: str, holds: Callable[[TaskLayout], bool], timeout_seconds: float = 120) -> None:

@@ -17,6 +17,7 @@ from lab.scenarios.api_changes import watch_history
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from tests.lab.agents_door import LEAVING, PORT, REPORT, address, ask, bearer, secret
+from tests.lab.counted import require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
@@ -99,8 +100,7 @@ def test_the_application_has_not_noticed_the_knocks(one: ObservedApp) -> None:
     assert [pod["status"]["containerStatuses"][0]["restartCount"] for pod in one.app.pods()] == [0, 0, 0]
     one.app.scale(2)
     one.app.wait_until_converged(2)
-    counts = one.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    require_no_record_lost(one)
 
 
 def announcement(*, lease: int, counter: int) -> bytes:

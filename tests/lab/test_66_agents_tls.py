@@ -17,6 +17,7 @@ from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, uniqu
 from lab.scenarios.stream_app import NAME, ON_DEMAND
 from tests.brokers.certificates import Authority
 from tests.lab.agents_door import PORT, REPORT, address
+from tests.lab.counted import require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
@@ -106,5 +107,4 @@ def test_an_authority_that_issued_no_certificate_of_the_agents_is_named(one: Obs
     assert len(one.pods()) == 3
     renew(kubectl, SECOND)
     one.app.wait_until_converged(2)
-    counts = one.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    require_no_record_lost(one)

@@ -17,6 +17,7 @@ from lab.scenarios.faults import kill_container
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
 from streamapp.core.facts.group import StandbySetting
+from tests.lab.counted import require_no_record_lost
 from tests.lab.streams_groups import UNSET, set_standbys, standbys, until_left_as_it_was
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
@@ -112,8 +113,7 @@ def test_a_pod_that_is_killed_while_standbys_are_raised_leaves_no_task_uncovered
 
 
 def test_no_record_was_lost(one: ObservedApp) -> None:
-    counts = one.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    require_no_record_lost(one)
 
 
 def back_to(one: ObservedApp, pods: int) -> None:

@@ -17,6 +17,7 @@ from lab.scenarios.faults import kill_container, restarts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
 from streamapp.core.facts.group import StandbySetting
+from tests.lab.counted import require_no_record_lost
 from tests.lab.plugin import run_kubectl
 from tests.lab.streams_groups import UNSET, described, standbys, until_left_as_it_was
 
@@ -127,6 +128,5 @@ def test_tasks_of_a_killed_pod_do_not_wait_for_the_session_timeout(one: Observed
 
 
 def test_no_record_was_lost_or_doubled(one: ObservedApp) -> None:
-    counts = one.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
-    assert (counts.doubled, counts.overcounted) == (0, 0)
+    assert one.app.application.exactly_once
+    require_no_record_lost(one)

@@ -17,6 +17,7 @@ from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import LEAST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES
+from tests.lab.counted import require_no_record_lost
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 NAMESPACE = "t-autoscaler"
@@ -105,8 +106,7 @@ def test_less_load_lowers_the_wish_and_pods_are_held_until_nobody_misses_them(dr
     ((step_from, step_to), *_) = driven.observed.steps()
     assert (step_from <= before, step_to) == (True, LEAST)
     assert driven.observed.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
-    counts = driven.observed.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    require_no_record_lost(driven.observed)
 
 
 def test_a_manifest_with_replicas_is_named_beside_the_autoscaler(driven: Driven) -> None:

@@ -25,6 +25,7 @@ from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import BUSY, LEAST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES, Settings
+from tests.lab.counted import require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(900)]
 NAMESPACE = "t-lag"
@@ -205,5 +206,4 @@ def test_an_autoscaler_that_reads_no_lag_is_named_and_removes_no_pod(driven: Dri
 
 
 def test_nothing_was_lost(driven: Driven) -> None:
-    counts = driven.observed.counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    require_no_record_lost(driven.observed)
