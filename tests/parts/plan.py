@@ -7,7 +7,7 @@ running anything; `test_every_test_is_in_the_gate_or_in_a_part` asks it for ever
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -96,7 +96,10 @@ class Part(_Table):
     what: str
     """What it shows, for who chooses one."""
     paths: tuple[str, ...]
-    """Files and folders whose content decides whether it is due; its own tests always do."""
+    """Files and folders whose content decides whether it is due; its own tests always do.
+
+    In the file, `@name` stands for all of a group.
+    """
     stages: tuple[Stage, ...]
 
     @property
@@ -124,6 +127,16 @@ class Plan(_Table):
     stages: Mapping[Name, Stage]
     """Those of the gate."""
     parts: Mapping[Name, Part]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_groups(cls, table: dict[str, Any]) -> dict[str, Any]:
+        groups = {f"@{name}": paths for name, paths in table.get("groups", {}).items()}
+        parts = {
+            name: {**part, "paths": [path for each in part["paths"] for path in groups.get(each, [each])]}
+            for name, part in table["parts"].items()
+        }
+        return {**{name: value for name, value in table.items() if name != "groups"}, "parts": parts}
 
     @model_validator(mode="after")
     def _runs_each_stage_once(self) -> "Plan":

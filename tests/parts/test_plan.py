@@ -42,9 +42,17 @@ def test_a_stage_names_files_that_are_there(name: str, monkeypatch: pytest.Monke
     assert all((REPOSITORY / file).exists() for file in files_of(STAGES[name]))
 
 
-@pytest.mark.parametrize("name", PLAN.parts)
-def test_a_part_has_paths_that_are_there(name: str) -> None:
-    assert re.fullmatch("[0-9a-f]{16}", WorkTree().content_of(PLAN.parts[name]))
+def test_a_group_stands_for_all_that_it_names() -> None:
+    part = '{ what = "it", paths = ["@both", "four"], stages = [{ commands = ["true"] }] }'
+    table = tomllib.loads(
+        SMALL.replace("parts = {}", f"groups = {{ both = ['one', 'two'] }}\nparts = {{ it = {part} }}")
+    )
+    assert Plan.model_validate(table).parts["it"].paths == ("one", "two", "four")
+
+
+def test_each_part_has_paths_that_are_there() -> None:
+    tree = WorkTree()
+    assert [name for name, part in PLAN.parts.items() if not re.fullmatch("[0-9a-f]{16}", tree.content_of(part))] == []
 
 
 @pytest.mark.parametrize(

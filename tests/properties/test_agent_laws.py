@@ -201,6 +201,7 @@ REACHED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("what", REACHED)
 def test_the_examples_reach_what_the_laws_are_about(what: str) -> None:

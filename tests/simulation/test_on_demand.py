@@ -166,6 +166,7 @@ HAPPENINGS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600 if IS_THOROUGH else 120)
 @settings(
     max_examples=2000 if IS_THOROUGH else 30,

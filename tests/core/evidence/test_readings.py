@@ -118,6 +118,7 @@ def test_the_last_poll_of_the_join_before_is_remembered_however_old() -> None:
     assert history == (*polls_of_one_join(1, 20), *seen(300))
 
 
+@pytest.mark.slow
 @pytest.mark.guarantee(2)
 @pytest.mark.guarantee(3)
 def test_readings_of_very_large_groups_that_always_differ_are_few() -> None:
@@ -129,6 +130,7 @@ def test_readings_of_very_large_groups_that_always_differ_are_few() -> None:
     assert remember(history, a_reading(larger, at=0.5, rebalance=None))[1:] == ()
 
 
+@pytest.mark.slow
 def test_ends_of_very_many_changelogs_that_always_differ_are_few() -> None:
     history: tuple[GroupReading, ...] = ()
     for at in range(20, 0, -1):

@@ -34,6 +34,7 @@ def needs(*programs: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"needs {' and '.join(missing)}")
 
 
+@pytest.mark.slow
 @needs("mmdebstrap", "javac")
 @pytest.mark.usefixtures("in_time")
 def test_debian_mirrors_that_cannot_be_reached_are_told_with_the_files_that_name_them(
@@ -56,6 +57,7 @@ def test_debian_mirrors_that_cannot_be_reached_are_told_with_the_files_that_name
     assert "Connection refused" in error.why
 
 
+@pytest.mark.slow
 @needs("mvn", "javac")
 @pytest.mark.usefixtures("in_time")
 def test_a_maven_repository_that_cannot_be_reached_is_told_in_mavens_words(
