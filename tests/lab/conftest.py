@@ -4,6 +4,8 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,9 @@ from lab.clusters.kubectl import Kubectl
 from lab.meter.measure import wait_until_caught_up
 from lab.node.namespaces import INSIDE
 from lab.scenarios import operator_deployment
+from lab.scenarios.api_changes import rights_used
 from lab.scenarios.demo_application import DemoApplication, fresh_name, preload, remove, start
+from tests.lab.rights import GRANTED, USED_IN
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -79,6 +83,17 @@ def operator(kubectl: Kubectl) -> Iterator[None]:
     yield
     if not was_there:
         operator_deployment.remove(kubectl)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rights_are_used(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After the tests of a file, see that the operator asked for nothing that it may not, and used what is listed."""
+    began = datetime.now(UTC)
+    yield
+    used = rights_used(began)
+    assert used - GRANTED == set()
+    file = request.path.relative_to(Path(__file__).parent).as_posix()
+    assert USED_IN.get(file, frozenset()) - used == set()
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,7 @@ from typing import Any
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.operator_deployment import NAMESPACE, RELEASE
 from lab.scenarios.stream_app import StreamAppScenario
-
-Right = tuple[str, str, str]
+from tests.lab.rights import Right
 
 
 def patch(namespace: str, kind: str, content: dict[str, Any], *more: str) -> tuple[str, ...]:
