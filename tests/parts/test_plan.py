@@ -64,7 +64,7 @@ def test_each_part_has_paths_that_are_there() -> None:
         ("tests/prove/streams/test_streams_mutants.py", ("judge",), ["judges"]),
         ("tests/chart/test_rendering.py", ("chart",), ["gate chart"]),
         ("tests/chart/test_helm_3.py", ("chart",), ["chart"]),
-        ("tests/lab/test_61_holds.py", ("proofs",), ["holds"]),
+        ("tests/lab/test_61_holds.py", ("proofs",), ["disturbed"]),
         ("tests/analytics/test_standalone.py", ("analytics", "cluster"), ["spark"]),
         ("tests/brokers/test_40_streams_versions.py", ("brokers",), ["versions"]),
         ("tests/nowhere/test_it.py", ("alerts",), []),

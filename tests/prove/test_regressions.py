@@ -164,6 +164,10 @@ from tests.prove.story import Disturbance, Story
             id="a process that was frozen set standbys in a group that had one",
         ),
         pytest.param(
+            "streams-demand-deleted-slowly seed=1 config-write:2:freeze:8",
+            id="a process that was frozen set standbys of a StreamApp whose deletion waits for its pods",
+        ),
+        pytest.param(
             "streams-tight-memory seed=1 write:11:wish:1", id="a hold for good reason that nobody gave up in the end"
         ),
     ],

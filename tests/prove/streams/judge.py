@@ -247,9 +247,8 @@ class StreamsJudge(Judge):
 
     def _set_by_operator(self, process: Process, standbys: int | None) -> None:
         self.visited.add(f"guarantee {SETTING}")
-        # Of a deleted StreamApp nothing is left that could tell a process that froze before it sent a raise.
-        is_gone = self._store.get("streamapps", *self._place) is None
-        record, is_late = self._raised(), self._is_hand_unseen(process) or (is_gone and self._was_frozen())
+        record = self._raised()
+        is_late = self._is_hand_unseen(process) or (self._is_record_deleted() and self._was_frozen())
         write = Write(self._now(), standbys, record, is_by_operator=True, is_late=is_late)
         meaning = self._allowed.meaning(write)
         self._writes.append(write)
@@ -259,6 +258,16 @@ class StreamsJudge(Judge):
         if meaning is Meaning.WRONG:
             current = self._streams.truth.setting
             self.wrong(SETTING, f"process {process.number} sets {standbys} standbys for {current}, on record: {record}")
+
+    def _is_record_deleted(self) -> bool:
+        """Of a deleted StreamApp nothing is left that could tell a process that froze before it sent a raise.
+
+        The record goes with the StatefulSet, the StreamApp itself later where its deletion waits for its dependents.
+        """
+        app = self._store.get("streamapps", *self._place)
+        if app is None:
+            return True
+        return "deletionTimestamp" in app["metadata"] and self._store.get("statefulsets", *self._place) is None
 
     def _was_frozen(self) -> bool:
         return any(what.startswith("freeze") for what in self._board.hits)
