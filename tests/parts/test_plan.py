@@ -42,6 +42,12 @@ def test_a_stage_names_files_that_are_there(name: str, monkeypatch: pytest.Monke
     assert all((REPOSITORY / file).exists() for file in files_of(STAGES[name]))
 
 
+def test_no_command_writes_into_the_cache_of_the_lab() -> None:
+    """The lab refuses a folder that it did not begin, and which lane comes first on a fresh machine is luck."""
+    commands = [command for stage in STAGES.values() for command in stage.commands]
+    assert [command for command in commands if ".cache" in command and "/streamapp-lab" in command] == []
+
+
 def test_a_group_stands_for_all_that_it_names() -> None:
     part = '{ what = "it", paths = ["@both", "four"], stages = [{ commands = ["true"] }] }'
     table = tomllib.loads(
