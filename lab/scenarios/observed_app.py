@@ -101,8 +101,8 @@ class ObservedApp:
         """The finished steps on the resource, newest first, as replicas before and after."""
         return [(step["from"], step["to"]) for step in self.app.status().get("lastSteps", [])]
 
-    def seconds_until_granted(self, replicas: int) -> float:
-        """Wish for so many and wait until they are granted."""
+    def raise_to(self, replicas: int) -> float:
+        """Wish for more and wait until they are granted; give the seconds until then. LabError if it is held."""
         began = time.monotonic()
         self.app.scale(replicas)
         wait_until(f"{replicas} granted", lambda: self.app.granted() == replicas, 30, interval_seconds=0.05)

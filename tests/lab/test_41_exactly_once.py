@@ -6,6 +6,7 @@ from lab.clusters.cluster import Session
 from lab.meter.counts import CountVerdict
 from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.plain_scale_in import PlainScaleIn, ScaleInResult
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 
@@ -28,4 +29,4 @@ def test_a_pod_that_leaves_the_group_does_not_make_its_users_wait_for_the_sessio
 ) -> None:
     (scale_in,) = outcome.scale_ins
     assert scale_in.worst_moved is not None
-    assert scale_in.worst_moved < 20
+    assert scale_in.worst_moved < SESSION_TIMEOUT_SECONDS

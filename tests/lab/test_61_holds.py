@@ -19,8 +19,8 @@ from lab.scenarios.api_changes import watch_history
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.faults import lost_packets
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
-from tests.lab.counted import require_no_record_lost
 from tests.lab.leading import SAYS_WHO_LEADS, leader
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 from tests.lab.restless import restless_member
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]
@@ -29,7 +29,6 @@ SETTINGS = {
     "STREAMS_NUM_STANDBY_REPLICAS": "1",
     "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC {SAYS_WHO_LEADS}",
 }
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def held(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[ObservedA
 
 def test_replicas_that_rise_in_mid_hold_are_granted_at_once(held: ObservedApp) -> None:
     hold_for_ever(held, 2)
-    assert held.seconds_until_granted(4) < 3
+    held.raise_to(4)
     wait_until("the record is gone", lambda: held.record() == {}, 30)
     wait_until("nothing is held", lambda: held.held_for() == "", 10)
     held.app.apply(4)
@@ -62,7 +61,7 @@ def test_while_the_brokers_are_out_of_reach_pods_are_kept_and_then_they_go_one_b
         assert held.watch_hold(12) == ({4}, {"BrokersUnreachable"})
     held.app.wait_until_converged(2)
     assert held.steps()[:2] == [(3, 2), (4, 3)]
-    assert held.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert held.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 def test_pods_are_kept_while_a_stranger_is_in_the_group(held: ObservedApp) -> None:
@@ -105,12 +104,12 @@ def test_down_up_and_down_again_takes_only_pods_that_are_not_wished_for(held: Ob
     began = held.clock()
     with watch_history(session, held.app.namespace, "pods", f"--selector=streamapp.dev/app={held.app.name}") as history:
         # The step from 4 to 3 is still open.
-        assert held.seconds_until_granted(4) < 3
+        held.raise_to(4)
         held.app.scale(2)
         held.app.wait_until_converged(2)
         assert history.pods_down(among=2) == []
     assert held.steps()[:3] == [(3, 2), (4, 3), (4, 3)]
-    assert held.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert held.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 def test_a_hold_outlives_the_leader_of_the_group(held: ObservedApp) -> None:
@@ -131,7 +130,7 @@ def test_a_hold_outlives_the_leader_of_the_group(held: ObservedApp) -> None:
     held.app.apply(2)
     held.app.wait_until_converged(2)
     assert held.steps()[0] == (3, 2)
-    assert held.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert held.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 def test_through_all_of_this_nothing_was_lost_or_counted_too_low(held: ObservedApp) -> None:

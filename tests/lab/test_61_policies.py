@@ -12,7 +12,7 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 NEVER_NEAR_ENOUGH = {"acceptableRecoveryLag": 0}

@@ -30,6 +30,7 @@ from lab.scenarios.observed_app import (
     unique_name,
 )
 from streamapp.api.v1alpha1.durations import parse_duration
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 STANDBY = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}
@@ -40,8 +41,6 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "stores": {"TOPOLOGY": "stores"},
 }
 QUIET_PARTITION = 5
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
-SESSION_TIMEOUT_SECONDS = 45.0
 SEEN_FOR_A_WHILE_SECONDS = 15.0
 """Longer than the margin of an eviction: a member must have been seen that long before its container ended."""
 QUIET_SECONDS = 60.0
@@ -184,7 +183,7 @@ def test_static_members_are_restarted_one_at_a_time_and_keep_their_place(
         wait_until_rolled_out(one)
         assert history.pods_down(among=2) in ([{"counter-1"}, {"counter-0"}], [{"counter-0"}, {"counter-1"}])
     assert instances(bootstrap, one) == members
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +230,7 @@ def test_a_killed_container_costs_the_session_timeout_without_the_operator(gaps_
 
 
 def test_a_killed_container_costs_seconds(gaps_of_ends: dict[str, float]) -> None:
-    assert gaps_of_ends["exactly-once"] < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert gaps_of_ends["exactly-once"] < SESSION_TIMEOUT_SECONDS
 
 
 def test_a_container_without_memory_costs_seconds(
@@ -239,11 +238,11 @@ def test_a_container_without_memory_costs_seconds(
 ) -> None:
     (status,) = kinds["threads"].pod(1)["status"]["containerStatuses"]
     assert status["lastState"]["terminated"]["reason"] == "OOMKilled"
-    assert gaps_of_ends["threads"] < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert gaps_of_ends["threads"] < SESSION_TIMEOUT_SECONDS
 
 
 def test_a_deleted_pod_costs_seconds(gaps_of_ends: dict[str, float]) -> None:
-    assert gaps_of_ends["stores"] < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert gaps_of_ends["stores"] < SESSION_TIMEOUT_SECONDS
 
 
 @pytest.mark.usefixtures("gaps_of_ends")
@@ -269,7 +268,7 @@ def require_one_covered_step(one: ObservedApp, scaled: Scaled) -> None:
     assert one.steps() == [(3, 2)]
     assert "forced" not in one.app.status()["lastSteps"][0]
     assert sorted(pod["metadata"]["name"] for pod in one.app.pods()) == ["counter-0", "counter-1"]
-    assert scaled.gap_seconds < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert scaled.gap_seconds < SESSION_TIMEOUT_SECONDS
 
 
 def wait_until_rolled_out(one: ObservedApp) -> None:

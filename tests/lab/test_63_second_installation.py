@@ -26,6 +26,7 @@ from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, uniq
 from lab.scenarios.stream_app import StreamAppScenario
 from streamapp.api.names import APPLICATION_ID, OPERATOR_LABEL, PROCESS_ID
 from tests.lab.leading import SAYS_WHO_LEADS, assignments
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS
 from tests.lab.second_installation import NAME, SecondInstallation, labelled, second_installation
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(1200)]
@@ -34,7 +35,6 @@ OLDER, BLOCKED = "t-second-older", "t-blocked"
 STANDBY = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}
 EXACTLY_ONCE = {"EXACTLY_ONCE": "true", "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC {SAYS_WHO_LEADS}"}
 UNTOUCHED_SECONDS = 60.0
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
 TRANSACTION_SECONDS = 900
 """The longest that the broker lets one be open."""
 ASKED_FOR_AT_LEAST = timedelta(minutes=4)
@@ -121,7 +121,7 @@ def test_of_two_installations_one_serves_a_streamapp_and_the_other_writes_nothin
     untouched = stands_still(lambda: older.app.read()["metadata"]["resourceVersion"], UNTOUCHED_SECONDS)
     wait_until("nobody writes to it", untouched, 240, 1)
     assert older.app.condition("Stalled")["status"] == "False"
-    assert older.seconds_until_granted(3) < 3
+    older.raise_to(3)
     older.app.wait_until_converged(3)
     told = [line for line in operator_deployment.logs(kubectl).splitlines() if f'"{OLDER}/{older.app.name}"' in line]
     assert any("streamapp of another installation" in line for line in told)
@@ -144,7 +144,7 @@ def test_a_new_process_creates_nothing_before_it_has_listed_every_namespace(side
         assert made.changes() == []
     assert younger.pods() == []
     assert older.pods() == pods
-    assert older.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert older.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
     younger.kubectl.run("delete", "--namespace", namespace, f"streamapp/{younger.name}")
 
 

@@ -19,10 +19,10 @@ from lab.scenarios.layouts.task_layouts import TaskLayouts, layouts
 from lab.scenarios.observed_app import ObservedApp
 from lab.settings import Settings
 from tests.lab import on_demand
-from tests.lab.counted import require_no_record_lost
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of, pods_of
 from tests.lab.on_demand import Scaled
 from tests.lab.plugin import run_kubectl
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
 KINDS = {
@@ -91,7 +91,7 @@ def test_several_pods_are_drained_and_go_together(
     # What a pod was the owner of before lies on its volume still, and is as good as a copy.
     assert [move for move in moves if not move.had_state] == []
     assert seen.failure is None
-    assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 def test_a_pod_is_drained_before_it_restarts_with_a_new_volume(
@@ -110,7 +110,7 @@ def test_a_pod_is_drained_before_it_restarts_with_a_new_volume(
     # What a pod was the owner of before lies on its volume still, and is as good as a copy; but for the new volume.
     assert [move for move in moves if not (move.had_copy if move.after == 1 else move.had_state)] == []
     assert bare_from_the_start.failure is None
-    assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 @pytest.mark.timeout(600)
@@ -133,7 +133,7 @@ def test_a_node_is_drained_and_each_pod_is_evicted_when_it_is_empty(
         assert not set(one.pods().values()) & set(before.values())
         assert [move for move in bare_from_the_start.moves()[earlier:] if not move.had_state] == []
         assert bare_from_the_start.failure is None
-        assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+        assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
         require_no_record_lost(one)
 
 

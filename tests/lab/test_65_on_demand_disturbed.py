@@ -22,8 +22,8 @@ from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.core.facts.group import GroupDescription
 from tests.lab.agents_door import LEAVING, address, ask, bearer, report
-from tests.lab.counted import require_no_record_lost
 from tests.lab.leading import SAYS_WHO_LEADS, leader
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
@@ -33,7 +33,6 @@ SETTINGS = {
     "STREAMS_ACCEPTABLE_RECOVERY_LAG": "1000",
     "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC {SAYS_WHO_LEADS}",
 }
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def seen(one: ObservedApp) -> Iterator[TaskLayouts]:
 def test_a_wish_taken_back_half_way_moves_nothing(one: ObservedApp, seen: TaskLayouts) -> None:
     one.app.scale(2)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
-    assert one.seconds_until_granted(3) < 3
+    one.raise_to(3)
     wait_until("the record is gone", lambda: one.record() == {}, 30)
     one.app.wait_until_converged(3)
     wait_for(seen, "the copies are given up", lambda now: not any(now.copies.values()))
@@ -76,7 +75,7 @@ def test_a_second_pod_before_the_first_has_learned_takes_nothing_away_early(
     wait_for(seen, "five pods share", lambda now: sorted(map(len, now.active.values())) == [1, 1, 1, 1, 2])
     one.app.wait_until_converged(5)
     assert [move for move in seen.moves() if not move.had_copy] == []
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
     one.app.scale(3)
     one.app.wait_until_converged(3)
 
@@ -94,7 +93,7 @@ def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: TaskLayouts) -> 
     one.app.wait_until_converged(2)
     later = TaskLayouts(seen.layouts[earlier - 1 :])
     assert [move for move in later.moves() if not move.had_copy] == []
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
     back_to_three(one, seen)
 
 
@@ -105,7 +104,7 @@ def test_the_leader_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) 
     kill_container(one.pod(leader(one)))
     one.app.wait_until_converged(2)
     assert one.steps()[0] == (3, 2)
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
     back_to_three(one, seen)
 
 
@@ -127,7 +126,7 @@ def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts
     operator_deployment.kill(one.app.kubectl)
     one.app.wait_until_converged(2)
     assert [move for move in seen.moves() if not move.had_copy] == []
-    assert (one.steps()[0], one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT) == ((3, 2), True)
+    assert (one.steps()[0], one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS) == ((3, 2), True)
     back_to_three(one, seen)
 
 

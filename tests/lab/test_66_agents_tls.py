@@ -17,7 +17,7 @@ from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, uniqu
 from lab.scenarios.stream_app import NAME, ON_DEMAND
 from tests.brokers.certificates import Authority
 from tests.lab.agents_door import PORT, REPORT, address
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
@@ -25,7 +25,6 @@ NAMESPACE, SECRET = "t-agents-tls", "counter-agents"
 FIRST, SECOND = Authority("agents"), Authority("agents anew")
 KUBELET_SECONDS = 150.0
 """Within two minutes the kubelet writes what is new in a Secret."""
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
 
 
 def renew(kubectl: Kubectl, authority: Authority, told: Authority | None = None) -> None:
@@ -95,7 +94,7 @@ def test_a_pod_goes_while_another_authority_comes_and_nobody_restarts(one: Obser
     wait_until("the operator hears every agent", lambda: one.app.status()["learnerSource"] == "OnDemand", 90)
     assert {ordinal: one.pods()[ordinal] for ordinal in range(2)} == {ordinal: before[ordinal] for ordinal in range(2)}
     assert presents(one, 2, SECOND)
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 def test_an_authority_that_issued_no_certificate_of_the_agents_is_named(one: ObservedApp, kubectl: Kubectl) -> None:

@@ -18,8 +18,8 @@ from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.stream_app import ON_DEMAND
 from lab.settings import Settings
 from tests.lab import on_demand
-from tests.lab.counted import require_no_record_lost
 from tests.lab.on_demand import Scaled
+from tests.lab.promises import require_no_record_lost
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
 STATE = {"STATE_DIR": "/var/lib/streams"}

@@ -7,8 +7,8 @@ import pytest
 from lab.clusters.kubectl import Kubectl
 from lab.scenarios.observed_app import ObservedApp
 from tests.lab import on_demand
-from tests.lab.counted import require_no_record_lost
 from tests.lab.on_demand import Scaled
+from tests.lab.promises import require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 KINDS = {

@@ -17,11 +17,10 @@ from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import LEAST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 NAMESPACE = "t-autoscaler"
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 15.0
 TARGET = "150m"
 """Three times what an idle pod takes: three pods that have little to do are clearly too many."""
 BRISK = 4000
@@ -105,7 +104,7 @@ def test_less_load_lowers_the_wish_and_pods_are_held_until_nobody_misses_them(dr
     driven.app.wait_until_converged(LEAST, 480)
     ((step_from, step_to), *_) = driven.observed.steps()
     assert (step_from <= before, step_to) == (True, LEAST)
-    assert driven.observed.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert driven.observed.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
     require_no_record_lost(driven.observed)
 
 

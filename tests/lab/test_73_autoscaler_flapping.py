@@ -17,13 +17,12 @@ from lab.scenarios.api_changes import watch_history
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import BUSY, LEAST, MOST, ON_DEMAND, QUIET, Autoscaled
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(1200)]
 FLAPPING_SECONDS = 600
 HALF_SECONDS = 50
 """So long the load is high, and so long it is low."""
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
 
 
 @contextmanager
@@ -65,7 +64,7 @@ def test_ten_minutes_of_flapping_load_lose_and_double_nothing(
             wishes = [change.object["spec"]["replicas"] for change in history.changes()]
         assert turns(wishes) >= 4, wishes
         assert max(wishes) > LEAST
-        assert observed.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+        assert observed.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
         assert observed.app.application.exactly_once
         require_no_record_lost(observed)
         assert observed.steps() != []

@@ -22,8 +22,8 @@ from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, uniqu
 from lab.scenarios.stream_app import ON_DEMAND
 from lab.settings import Settings
 from tests.lab import on_demand
-from tests.lab.counted import require_no_record_lost
 from tests.lab.node_drains import FOLLOWS, cordoned, drain, evict, nodes_of
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [
     pytest.mark.proofs,
@@ -92,7 +92,7 @@ def test_a_node_is_drained_and_its_pods_move_only_when_their_tasks_are_covered(
         assert {ordinal for ordinal, uid in one.pods().items() if uid != uids[ordinal]} == moved
         gap = one.worst_gap_since(began)
         print(kind, f"worst gap {gap:.2f} s with {len(moved)} of 3 pods moved")  # noqa: T201 (a figure for docs)
-        assert gap < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+        assert gap < SESSION_TIMEOUT_SECONDS
     away = {ordinal for ordinal, there in before["bare"][1].items() if there == name}
     assert [move for move in seen.moves() if move.before in away and not move.had_state] == []
 

@@ -11,13 +11,13 @@ from lab.clusters.cluster import Session
 from lab.meter.counts import CountVerdict
 from lab.node.namespaces import INSIDE
 from lab.scenarios.departures import KINDS, Departer, Departures
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS
 
 pytestmark = [
     pytest.mark.proofs,
     pytest.mark.timeout(1500),
     pytest.mark.skipif(INSIDE not in os.environ, reason="only the embedded lab adds a node to itself"),
 ]
-SESSION_TIMEOUT_SECONDS = 45.0
 DEATHS = ("kill", "out-of-memory", "node-lost")
 
 
@@ -32,7 +32,7 @@ def deaths(request: pytest.FixtureRequest, session: Session, operator: None) -> 
 def test_a_container_that_dies_costs_less_than_the_session_timeout(deaths: Departures, way: str) -> None:
     (death,) = deaths.of(way)
     assert death.gap is not None
-    assert death.gap < SESSION_TIMEOUT_SECONDS - 15
+    assert death.gap < SESSION_TIMEOUT_SECONDS
 
 
 def test_a_node_that_is_lost_costs_the_session_timeout_and_not_the_time_until_the_pod_is_back(

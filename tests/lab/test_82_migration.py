@@ -22,8 +22,8 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND, Autoscaled
-from tests.lab.counted import require_no_record_lost
 from tests.lab.plugin import Ran, run_kubectl
+from tests.lab.promises import require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 

@@ -18,6 +18,7 @@ from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import operator_deployment
 from tests.lab.plugin import Ran, run_kubectl
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 
@@ -55,9 +56,10 @@ def test_everything_holds_and_nothing_is_left(
         *("rights", "definition", "operator", "start", "growth", "hold", "step", "gap"),
         *("eviction", "identity", "volumes", "records", "way back"),
     ]
-    assert rows["growth"]["seconds"] < 10 <= rows["hold"]["seconds"]
-    assert 0 < rows["gap"]["seconds"] < 15
-    assert 0 < rows["eviction"]["seconds"] < 120
+    assert all(rows[name]["seconds"] > 0 for name in ("growth", "gap", "eviction"))
+    assert rows["gap"]["seconds"] < SESSION_TIMEOUT_SECONDS
+    # Two readings, which a hold waits for, lie ten seconds apart.
+    assert rows["hold"]["seconds"] >= 10
     assert (ran.code, json.loads(ran.out)["left"]) == (0, [])
     wait_until("nothing is left", lambda: left_in(kubectl, namespace) == [], 60)
     assert topics(bootstrap) == []

@@ -25,14 +25,13 @@ from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import BUSY, LEAST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES, Settings
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(900)]
 NAMESPACE = "t-lag"
 EXAMPLE = EXAMPLES / "autoscaling" / "keda-kafka.yaml"
 LAG = 2000
 """Records that a pod may be behind: a fifth of a second of the busy load, far above what a rebalance leaves here."""
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 15.0
 HOLD = "streamapp.dev/hold"
 
 
@@ -193,7 +192,7 @@ def test_less_lag_lowers_the_replicas_and_no_user_notices(driven: Driven) -> Non
     began = driven.observed.clock()
     driven.app.wait_until_converged(LEAST, 480)
     assert driven.observed.steps()[0] == (LEAST + 1, LEAST)
-    assert driven.observed.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert driven.observed.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
 
 def test_an_autoscaler_that_reads_no_lag_is_named_and_removes_no_pod(driven: Driven) -> None:

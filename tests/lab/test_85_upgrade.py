@@ -29,6 +29,7 @@ from lab.scenarios.stream_app import ON_DEMAND
 from lab.settings import Settings
 from streamapp.flightrecord.schema import RECORD, RecorderLine
 from tests.lab.plugin import run_kubectl
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(900)]
 
@@ -36,7 +37,6 @@ CLAIM = "flight-record"
 NEVER_NEAR_ENOUGH = {"acceptableRecoveryLag": 0}
 STOP_SECONDS = 60
 """How long a pod of the application with the open step takes to stop: longer than Helm needs for the operator."""
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 30.0
 SHARED = {
     "record": {"volume": {"existingClaim": CLAIM, "accessMode": "ReadWriteMany"}, "closeSeconds": 10},
     "monitoring": {part: {"create": "never"} for part in ("podMonitor", "rules", "dashboard")},
@@ -191,7 +191,7 @@ def play(upgrade: Upgrade, replace_operator: Callable[[], None]) -> None:
     assert {one: seen_of(one, ordinals) for one, ordinals in ((held, 3), (stepping, 2))} == before
     gaps = {one.app.namespace: round(one.worst_gap_since(began[one]), 2) for one in upgrade.both}
     print(f"worst gaps: {gaps}")  # noqa: T201 (figures for the reader)
-    assert max(gaps.values()) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert max(gaps.values()) < SESSION_TIMEOUT_SECONDS
     held.patch({"replicas": 3, "learners": None})
 
 

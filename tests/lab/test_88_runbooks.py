@@ -96,7 +96,7 @@ def test_without_brokers_pods_stay_and_come_and_the_hold_goes_on_by_itself(
     try:
         wait_until("it is reported", lambda: app.app.condition("KafkaReachable").get("status") == "False", 120)
         assert app.app.condition("KafkaReachable")["message"]
-        assert app.seconds_until_granted(4) < 10
+        app.raise_to(4)
         app.app.scale(2)
         app.wait_until_held()
         granted, _ = app.watch_hold(15)
@@ -161,7 +161,7 @@ def test_an_upgrade_that_does_not_start_is_rolled_back_and_no_pod_of_an_applicat
     kubectl.wait_for_rollout(namespace, f"deployment/{release}")
     operator_deployment.pod_name(kubectl)
     assert page.run("kubectl streamapp explain").code == 0
-    assert app.seconds_until_granted(3) < 10
+    app.raise_to(3)
     app.app.wait_until_converged(3)
     assert {ordinal: uid for ordinal, uid in app.pods().items() if ordinal < 2} == pods
 

@@ -15,8 +15,6 @@ from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, unique_name
 from lab.scenarios.record import flight_record
 
-SESSION_TIMEOUT_SECONDS = 45.0
-"""What a departure costs without the operator; no gap of a story may reach it."""
 LEFT = Path(".gate", "stories")
 """What stories leave for the report: the flight record, and for each application what was seen of it."""
 

@@ -9,9 +9,9 @@ from lab.scenarios import operator_deployment
 from lab.scenarios.api_changes import WatchHistory
 from lab.scenarios.faults import kill_container, restarts
 from lab.scenarios.observed_app import ObservedApp, start_all
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 from tests.lab.stories.order import holds, lowered, process_ids
-from tests.lab.stories.telling import SESSION_TIMEOUT_SECONDS, Stage, Story, keep_for_the_report
+from tests.lab.stories.telling import Stage, Story, keep_for_the_report
 
 NEVER_NEAR_ENOUGH = {"acceptableRecoveryLag": 0}
 """Under load no copy is ever so near: a hold that lasts."""

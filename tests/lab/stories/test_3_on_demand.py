@@ -14,9 +14,9 @@ from lab.scenarios.layouts.generations import layouts_since
 from lab.scenarios.layouts.task_layouts import TaskLayouts
 from lab.scenarios.observed_app import ObservedApp, start_all
 from lab.scenarios.stream_app import ON_DEMAND
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 from tests.lab.stories.order import holds, lowered
-from tests.lab.stories.telling import SESSION_TIMEOUT_SECONDS, Stage, Story, keep_for_the_report
+from tests.lab.stories.telling import Stage, Story, keep_for_the_report
 
 KEYS = 120_000
 """Twenty thousand a task: more than the 10,000 records that a copy may lag."""

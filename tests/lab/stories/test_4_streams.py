@@ -6,9 +6,9 @@ from lab.clusters.kubectl import wait_until
 from lab.scenarios.observed_app import record_of, start_all
 from lab.scenarios.stream_app import ON_DEMAND
 from streamapp.core.facts.group import StandbySetting
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 from tests.lab.stories.order import holds, lowered
-from tests.lab.stories.telling import SESSION_TIMEOUT_SECONDS, Stage, keep_for_the_report
+from tests.lab.stories.telling import Stage, keep_for_the_report
 from tests.lab.streams_groups import UNSET, standbys, until_left_as_it_was
 
 KEYS = 120_000

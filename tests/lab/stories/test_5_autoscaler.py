@@ -8,9 +8,9 @@ import pytest
 from lab.clusters.kubectl import wait_until
 from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.stream_app import Autoscaled
-from tests.lab.counted import require_no_record_lost
+from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 from tests.lab.stories.order import holds, lowered, writers_of_replicas
-from tests.lab.stories.telling import SESSION_TIMEOUT_SECONDS, Stage, keep_for_the_report
+from tests.lab.stories.telling import Stage, keep_for_the_report
 
 CONTROLLER = "kube-controller-manager"
 """The autoscaler writes as the process that it is a part of."""
