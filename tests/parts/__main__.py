@@ -18,7 +18,7 @@ import click
 from lab.terminal import results, show_table
 from tests.parts import outcome, records
 from tests.parts.plan import Plan, Stage, plan
-from tests.parts.stages import ENDED, Ran, lanes
+from tests.parts.stages import ENDED, Ran, lanes, one_by_one
 
 GATE = Path(".gate")
 """Logs and reports of the last run."""
@@ -56,7 +56,9 @@ def run(name: str) -> None:
     if name not in whole.parts:
         raise click.UsageError(f"there is no part {name}; `make parts` lists them: {', '.join(sorted(whole.parts))}")
     part = whole.parts[name]
-    stages = {(name if at == 0 else f"{name}-{at + 1}"): stage for at, stage in enumerate(part.stages)}
+    stages: dict[str, Stage] = {}
+    for at, stage in enumerate(part.stages, 1):
+        stages |= one_by_one(name if at == 1 else f"{name}-{at}", stage)
     content, began = records.WorkTree().content_of(part), time.time()
     ran, is_green = _play([[list(stages.items())]], whole.part_minutes, stops_at_first=False)
     seconds = time.time() - began

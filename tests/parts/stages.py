@@ -86,6 +86,19 @@ def files_of(stage: Stage) -> list[str]:
     return found
 
 
+def one_by_one(name: str, stage: Stage) -> dict[str, Stage]:
+    """Give each file of tests in the lab a stage and a lab of its own, so that no file costs or helps another one."""
+    files = files_of(stage) if stage.is_in_lab else []
+    if len(files) < 2:
+        return {name: stage}
+    return {
+        Path(file).stem.removeprefix("test_").replace("_", "-"): stage.model_copy(
+            update={"tests": (file,), "commands": stage.commands if file == files[0] else ()}
+        )
+        for file in files
+    }
+
+
 async def lanes(
     sequences: Sequence[Sequence[tuple[str, Stage]]], folder: Path, ran: list[Ran], said: Said, *, stops_at_first: bool
 ) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.parts.plan import Stage
-from tests.parts.stages import ENDED, Ran, files_of, lanes, script
+from tests.parts.stages import ENDED, Ran, files_of, lanes, one_by_one, script
 
 SLEEPS = "echo $$ >pid; exec sleep 600"
 
@@ -85,3 +85,16 @@ def test_the_lab_runs_its_tests_and_a_random_order_is_drawn_by_pytest() -> None:
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(ValueError, match=r"the plan names tests/nowhere\.py, and no such file is there"):
         files_of(Stage(tests=("tests/nowhere.py",)))
+
+
+def test_each_file_of_the_lab_is_a_stage_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("test_2_two.py", "test_1_one.py"):
+        Path(name).touch()
+    stage = Stage(commands=("true",), tests=("test_*.py",), is_in_lab=True)
+    assert one_by_one("both", stage) == {
+        "1-one": Stage(commands=("true",), tests=("test_1_one.py",), is_in_lab=True),
+        "2-two": Stage(tests=("test_2_two.py",), is_in_lab=True),
+    }
+    elsewhere = Stage(tests=("test_*.py",))
+    assert one_by_one("both", elsewhere) == {"both": elsewhere}
