@@ -94,8 +94,7 @@ def scaled(kinds: dict[str, ObservedApp], session: Session) -> Iterator[dict[str
         in_hold, in_step = kinds["threads"], kinds["exactly-once"]
         # No copy's word counts: held until the template changes too, however well the copies do.
         in_hold.patch({"learners": {"assignor": "Unknown"}})
-        for one in kinds.values():
-            one.app.scale(2)
+        in_hold.app.scale(2)
         wait_until("held", lambda: "hold" in in_hold.record(), 60)
         in_hold.patch(
             {
@@ -103,7 +102,11 @@ def scaled(kinds: dict[str, ObservedApp], session: Session) -> Iterator[dict[str
                 "template": {"metadata": {"annotations": {"generation": ROLLED}}},
             }
         )
-        wait_until("a step is open", lambda: "step" in in_step.record(), 180)
+        for one in kinds.values():
+            one.app.scale(2)
+        # A step is short: who asks for the present state may miss it.
+        opened = sets["exactly-once"]
+        wait_until("a step is open", lambda: any("step" in record_of(each.object) for each in opened.changes()), 180)
         in_step.change_template(generation=ROLLED)
         for one in kinds.values():
             one.app.wait_until_converged(2)
