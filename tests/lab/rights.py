@@ -7,7 +7,12 @@ from streamapp.kube.objects.rights import RIGHTS
 Right = tuple[str, str, str]
 """Group, resource with its subresource, verb; as the audit log has them."""
 
-GRANTED: frozenset[Right] = frozenset((right.group, right.path, verb) for right in RIGHTS for verb in right.verbs)
+OF_NAMED_SECRETS: Right = ("", "secrets", "get")
+"""Granted for each Secret that the chart's values name."""
+
+GRANTED: frozenset[Right] = frozenset(
+    {*((right.group, right.path, verb) for right in RIGHTS for verb in right.verbs), OF_NAMED_SECRETS}
+)
 """What the chart's roles are made of."""
 
 
@@ -30,6 +35,8 @@ USED_IN: Mapping[str, frozenset[Right]] = {
     ),
     # A rollout deletes pods.
     "stories/test_2_hold.py": _each("", "pods", "delete") | _each("events.k8s.io", "events", "create"),
+    # The authority of an agent's certificate.
+    "test_66_agents_tls.py": frozenset({OF_NAMED_SECRETS}),
     # A pod that cannot be made.
     "test_68_failing_pods.py": _each("", "resourcequotas", "list"),
 }
