@@ -15,3 +15,7 @@ def test_helm_3_renders_the_same_as_helm_4(case: str) -> None:
         )
 
     assert sorted_objects(render(CASES[case], 3)) == sorted_objects(render(CASES[case], 4))
+
+
+def test_the_job_before_an_uninstall_can_be_left_out() -> None:
+    assert render({"uninstall": {"prepare": False}}, 3).of("Job") == []

@@ -30,9 +30,8 @@ def test_its_pod_may_use_the_operators_network_and_is_none_of_the_operators_pods
     assert not selects(found.one("PodDisruptionBudget")["spec"]["selector"], labels)
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_it_can_be_left_out(version: int) -> None:
-    assert render({"uninstall": {"prepare": False}}, version).of("Job") == []
+def test_it_can_be_left_out() -> None:
+    assert render({"uninstall": {"prepare": False}}).of("Job") == []
 
 
 def test_nodes_are_watched_only_where_that_is_set() -> None:
