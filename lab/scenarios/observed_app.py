@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.clusters.ownership import require_own
-from lab.errors import LabError
+from lab.errors import LabError, NotYetError
 from lab.meter.counts import CountReport
 from lab.meter.gaps import GapReport, Window
 from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
@@ -81,11 +81,14 @@ class ObservedApp:
 
     def wait_until_held(self, reason: str = "", timeout_seconds: float = 60) -> None:
         """Wait until pods are kept, for this reason if one is given."""
-        wait_until(
-            f"{self.app.namespace}: held {reason}",
-            lambda: self.held_for() == reason if reason else bool(self.held_for()),
-            timeout_seconds,
-        )
+
+        def holds() -> bool:
+            found = self.held_for()
+            if found and reason in ("", found):
+                return True
+            raise NotYetError("not held so", f"last held for: {found or 'nothing'}", "look at its conditions")
+
+        wait_until(f"{self.app.namespace}: held {reason}", holds, timeout_seconds)
 
     def watch_hold(self, seconds: float) -> tuple[set[int], set[str]]:
         """Give the replicas that are granted within so many seconds, and the reasons told for holding them."""

@@ -8,6 +8,7 @@ uses processor time; only its stabilization windows are shorter than the cluster
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from lab.build.maven import package
 from lab.build.plan import COUNTER
 from lab.build.toolchains import java_home
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.errors import LabError
+from lab.errors import LabError, NotYetError
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import MANIFESTS, DemoApplication, adapt
 from lab.settings import Settings
@@ -142,15 +143,20 @@ class StreamAppScenario:
         def holds() -> bool:
             pods = self.wish() if replicas is None else replicas
             status = self.status()
-            statuses = {each["type"]: each["status"] for each in status.get("conditions", [])}
-            counts, settled = (
-                (status.get("statefulSetReplicas"), status.get("readyReplicas")),
-                (statuses.get("Converged"), statuses.get("Reconciling")),
-            )
-            return (counts, settled) == ((pods, pods), ("True", "False"))
+            conditions = {each["type"]: each for each in status.get("conditions", [])}
+            statuses = {kind: each["status"] for kind, each in conditions.items()}
+            counts = (status.get("statefulSetReplicas"), status.get("readyReplicas"))
+            if (counts, statuses.get("Converged"), statuses.get("Reconciling")) == ((pods, pods), "True", "False"):
+                return True
+            raise NotYetError("not converged", _seen_of(counts, conditions), "look at its conditions")
 
         number = "the desired replicas" if replicas is None else replicas
         wait_until(f"streamapp {self.namespace}/{self.name} converged with {number}", holds, timeout_seconds, 1)
+
+
+def _seen_of(counts: tuple[int | None, int | None], conditions: Mapping[str, Mapping[str, str]]) -> str:
+    told = [f"{kind}={each['status']} {each['reason']}: {each.get('message', '')}" for kind, each in conditions.items()]
+    return "; ".join(["{} pods granted, {} ready".format(*counts), *told])
 
 
 def topology_text(application: DemoApplication, settings: Settings) -> str:
