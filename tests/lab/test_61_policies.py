@@ -68,7 +68,10 @@ def test_a_hold_that_proceeds_removes_the_pod_and_keeps_on_record_why(one: Obser
     why = "the night shift needs the memory"
     one.app.apply(2, learners=NEVER_NEAR_ENOUGH, scaleDown={**SOON, "onTimeout": "Proceed", "reason": why})
     wait_until("it proceeds", lambda: one.app.granted() == 2, 150)
+    # Where nothing is near enough, nothing is ever seen as converged while there is a load.
+    one.app.apply(2)
     one.app.wait_until_converged(2)
+    assert one.steps()[0] == (3, 2)
     assert one.app.status()["lastSteps"][0]["forced"] == {"by": "Timeout", "reason": why}
 
 
