@@ -16,7 +16,8 @@ from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.faults import kill_container
 from lab.scenarios.layouts.task_layouts import TaskLayout, TaskLayouts, layouts
-from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, start_all, unique_name
+from lab.scenarios.predictions import changelog_ends
 from lab.scenarios.stream_app import ON_DEMAND
 from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import connect
@@ -27,10 +28,11 @@ from tests.lab.promises import SESSION_TIMEOUT_SECONDS, require_no_record_lost
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
+ACCEPTABLE_LAG = 1000
 SETTINGS = {
     "STREAMS_NUM_STANDBY_REPLICAS": "0",
-    # What lies on a volume since a few seconds is too old to take over from: every move needs a learner.
-    "STREAMS_ACCEPTABLE_RECOVERY_LAG": "1000",
+    # What lies on a volume since some seconds is too old to take over from: every move needs a learner.
+    "STREAMS_ACCEPTABLE_RECOVERY_LAG": str(ACCEPTABLE_LAG),
     "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC {SAYS_WHO_LEADS}",
 }
 
@@ -55,7 +57,7 @@ def seen(one: ObservedApp) -> Iterator[TaskLayouts]:
 
 
 def test_a_wish_taken_back_half_way_moves_nothing(one: ObservedApp, seen: TaskLayouts) -> None:
-    one.app.scale(2)
+    scale_to_two(one)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     one.raise_to(3)
     wait_until("the record is gone", lambda: one.record() == {}, 30)
@@ -89,7 +91,7 @@ def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: TaskLayouts) -> 
     wait_for(seen, "two tasks each", shared(3))
     one.app.wait_until_converged(3)
     began, earlier = one.clock(), len(seen.layouts)
-    one.app.scale(2)
+    scale_to_two(one)
     one.app.wait_until_converged(2)
     later = TaskLayouts(seen.layouts[earlier - 1 :])
     assert [move for move in later.moves() if not move.had_copy] == []
@@ -99,7 +101,7 @@ def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: TaskLayouts) -> 
 
 def test_the_leader_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) -> None:
     began = one.clock()
-    one.app.scale(2)
+    scale_to_two(one)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     kill_container(one.pod(leader(one)))
     one.app.wait_until_converged(2)
@@ -110,7 +112,7 @@ def test_the_leader_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) 
 
 def test_a_learner_dies_while_it_learns(one: ObservedApp, seen: TaskLayouts) -> None:
     """Started again, it may lead before it has heard who leaves: then nothing moves until it has."""
-    one.app.scale(2)
+    scale_to_two(one)
     wait_for(seen, "copies on pods that stay", lambda now: bool(now.copies.get(0)))
     kill_container(one.pod(0))
     time.sleep(1)
@@ -121,7 +123,7 @@ def test_a_learner_dies_while_it_learns(one: ObservedApp, seen: TaskLayouts) -> 
 
 def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) -> None:
     began = one.clock()
-    one.app.scale(2)
+    scale_to_two(one)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     operator_deployment.kill(one.app.kubectl)
     one.app.wait_until_converged(2)
@@ -143,13 +145,13 @@ def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: O
 
 
 def test_eager_takes_over_one_by_one_and_conservative_all_at_once(one: ObservedApp, seen: TaskLayouts) -> None:
-    one.app.scale(2)
+    scale_to_two(one)
     one.app.wait_until_converged(2)
     assert sizes_of(seen) == [2]
     back_to_three(one, seen)
     one.patch({"learners": {"rebalance": "Eager"}})
     earlier = len(seen.layouts)
-    one.app.scale(2)
+    scale_to_two(one)
     one.app.wait_until_converged(2)
     # Both may be ready at once: eager does not have to take two rebalances, but it never waits.
     assert sum(sizes_of(TaskLayouts(seen.layouts[earlier - 1 :]))) == 2
@@ -158,7 +160,7 @@ def test_eager_takes_over_one_by_one_and_conservative_all_at_once(one: ObservedA
 
 
 def test_the_broker_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) -> None:
-    one.app.scale(2)
+    scale_to_two(one)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     kill_container(one.app.kubectl.json("get", "--namespace", "kafka", "pod/kafka-0"))
     one.app.wait_until_converged(2)
@@ -183,6 +185,19 @@ def wait_for(seen: TaskLayouts, what: str, holds: Callable[[TaskLayout], bool], 
 def shared(pods: int) -> Callable[[TaskLayout], bool]:
     """Whether all pods have the same number of tasks."""
     return lambda now: sorted(map(len, now.active.values())) == [6 // pods] * pods
+
+
+def scale_to_two(one: ObservedApp) -> None:
+    """Let the third pod leave when what former owners of its tasks have on their volumes is too old to count."""
+    topic = f"{one.app.application.application_id}-counts-changelog"
+    former = changelog_ends(one.bootstrap, topic, PARTITIONS)
+
+    def is_too_old() -> bool:
+        ends = changelog_ends(one.bootstrap, topic, PARTITIONS)
+        return all(end - former[task] > ACCEPTABLE_LAG for task, end in ends.items())
+
+    wait_until("what lies on volumes is too old", is_too_old, 180, interval_seconds=1)
+    one.app.scale(2)
 
 
 def back_to_three(one: ObservedApp, seen: TaskLayouts) -> None:
