@@ -221,7 +221,11 @@ def sizes_of(seen: TaskLayouts) -> list[int]:
 def announce(one: ObservedApp, *, leaving: int, ttl_seconds: int) -> None:
     """Tell all agents that a pod leaves, as the operator does."""
     word = {
-        "epoch": {"lease": 0, "counter": int(time.time()) + 60},
+        # A later word of the leader that was there; the next one has a higher term.
+        "epoch": {
+            "lease": operator_deployment.lease(one.app.kubectl)["leaseTransitions"],
+            "counter": int(time.time()) + 60,
+        },
         "ttlSeconds": ttl_seconds,
         "rebalance": "Conservative",
         "processIds": [report(one, leaving)["instances"][0]["processId"]],
