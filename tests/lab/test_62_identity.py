@@ -32,12 +32,13 @@ def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str,
     remove_all(kubectl, bootstrap, applications)
     whole, lame = (ObservedApp.of(kubectl, bootstrap, each) for each in applications)
     demo_application.begin_preload(kubectl, lame.app.application)
+    demo_application.finish_preload(kubectl, lame.app.application)
+    # A volume that is much older than its pod may hold what an earlier pod left.
     claim = lame.app.resource(3)["spec"]["state"]["volumeClaimTemplate"] | {"storageClassName": "made-by-nobody"}
     metadata = {"name": "state-counter-1", "namespace": lame.app.namespace}
     kubectl.apply(
         json.dumps({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim})
     )
-    demo_application.finish_preload(kubectl, lame.app.application)
     lame.app.apply(3)
     start_all({whole: 3})
     lame.start_load()
