@@ -151,4 +151,4 @@ def test_no_record_was_lost(running: ObservedApp) -> None:
 
 
 def test_the_operator_had_every_right_it_asked_for(running: ObservedApp) -> None:
-    assert "forbidden" not in operator_deployment.logs(running.app.kubectl)
+    assert "forbidden: User" not in operator_deployment.logs(running.app.kubectl)

@@ -86,7 +86,7 @@ def test_one_replica_says_that_it_leads_and_the_other_that_it_stands_by(held: Ob
     assert {name for name, lines in said.items() if "streamapp_leader 1.0" in lines} == {leader}
     (other,) = pods.keys() - {leader}
     assert leader in proxied(kubectl, other, "readyz")
-    assert "forbidden" not in operator_deployment.logs(kubectl)
+    assert "forbidden: User" not in operator_deployment.logs(kubectl)
 
 
 @pytest.mark.lab
