@@ -7,6 +7,7 @@ runs with a wrong process ID is nobody's to put out of the group.
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ LEAVES = {"LEAVE_ON_CLOSE": "true"}
 
 @pytest.fixture(scope="module")
 def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str, ObservedApp]]:  # noqa: ARG001
-    """Deploy both with three pods; of the second, one pod waits for a volume that nobody will ever make."""
+    """Deploy both with three pods; of the second, one pod is never let in by the scheduler."""
     applications = [
         DemoApplication(unique_name("identity"), STANDBY | LEAVES, 5_000, 50, "t-identity", cpu_request="20m"),
         DemoApplication(unique_name("never-ran"), STANDBY, 5_000, 50, "t-never-ran", cpu_request="20m"),
@@ -33,17 +34,28 @@ def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str,
     whole, lame = (ObservedApp.of(kubectl, bootstrap, each) for each in applications)
     demo_application.begin_preload(kubectl, lame.app.application)
     demo_application.finish_preload(kubectl, lame.app.application)
-    # A volume that is much older than its pod may hold what an earlier pod left.
-    claim = lame.app.resource(3)["spec"]["state"]["volumeClaimTemplate"] | {"storageClassName": "made-by-nobody"}
-    metadata = {"name": "state-counter-1", "namespace": lame.app.namespace}
-    kubectl.apply(
-        json.dumps({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim})
-    )
-    lame.app.apply(3)
+    lame.app.apply(3, template=gated_template(lame))
+    for ordinal in (0, 2):
+        let_in(lame, ordinal)
     start_all({whole: 3})
     lame.start_load()
     yield {"identity": whole, "never ran": lame}
     remove_all(kubectl, bootstrap, applications)
+
+
+def gated_template(one: ObservedApp) -> dict[str, Any]:
+    """The template of pods that wait to be let in: each is made together with its claim, which has no past then."""
+    template: dict[str, Any] = one.app.resource(None)["spec"]["template"]
+    template["spec"]["schedulingGates"] = [{"name": "streamapp.dev/waits"}]
+    return template
+
+
+def let_in(one: ObservedApp, ordinal: int) -> None:
+    """Let the scheduler have a pod as soon as it is made."""
+    wait_until(f"pod {ordinal} is made", lambda: bool(one.pod(ordinal)), 60)
+    patch = json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}])
+    place = ("--namespace", one.app.namespace, f"pod/{one.app.name}-{ordinal}")
+    one.app.kubectl.run("patch", *place, "--type=json", f"--patch={patch}")
 
 
 @pytest.fixture
@@ -70,7 +82,7 @@ def test_a_pod_that_never_starts_does_not_keep_another_from_going(lame: Observed
 
 
 def test_a_pod_that_never_ran_goes_at_once_though_nothing_could_ever_be_covered(lame: ObservedApp) -> None:
-    lame.app.apply(1, learners={"acceptableRecoveryLag": 0, "triggerRebalance": False})
+    lame.app.apply(1, template=gated_template(lame), learners={"acceptableRecoveryLag": 0, "triggerRebalance": False})
     wait_until("it goes", lambda: lame.app.granted() == 1, 30)
     removed = 'streamapp_replicas_removed_total{name="counter",namespace="t-never-ran",reason="NeverRan"} 1.0'
     assert removed in operator_deployment.metrics(lame.app.kubectl).splitlines()
