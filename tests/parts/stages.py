@@ -86,16 +86,20 @@ def files_of(stage: Stage) -> list[str]:
     return found
 
 
-def one_by_one(name: str, stage: Stage) -> dict[str, Stage]:
-    """Give each file of tests in the lab a stage and a lab of its own, so that no file costs or helps another one."""
-    files = files_of(stage) if stage.is_in_lab else []
-    if len(files) < 2:
-        return {name: stage}
-    return {
+def one_by_one(name: str, stage: Stage) -> tuple[dict[str, Stage], dict[str, Stage]]:
+    """Give each file of tests in the lab a stage and a lab of its own, so that no file costs or helps another one.
+
+    Returns:
+        What must end well before the others begin, and those others.
+    """
+    if not stage.is_in_lab:
+        return {}, {name: stage}
+    first = {f"{name}-build": Stage(commands=stage.commands, environment=stage.environment)} if stage.commands else {}
+    return first, {
         Path(file).stem.removeprefix("test_").replace("_", "-"): stage.model_copy(
-            update={"tests": (file,), "commands": stage.commands if file == files[0] else ()}
+            update={"tests": (file,), "commands": ()}
         )
-        for file in files
+        for file in files_of(stage)
     }
 
 

@@ -92,9 +92,12 @@ def test_each_file_of_the_lab_is_a_stage_of_its_own(monkeypatch: pytest.MonkeyPa
     for name in ("test_2_two.py", "test_1_one.py"):
         Path(name).touch()
     stage = Stage(commands=("true",), tests=("test_*.py",), is_in_lab=True)
-    assert one_by_one("both", stage) == {
-        "1-one": Stage(commands=("true",), tests=("test_1_one.py",), is_in_lab=True),
-        "2-two": Stage(tests=("test_2_two.py",), is_in_lab=True),
-    }
+    assert one_by_one("both", stage) == (
+        {"both-build": Stage(commands=("true",))},
+        {
+            "1-one": Stage(tests=("test_1_one.py",), is_in_lab=True),
+            "2-two": Stage(tests=("test_2_two.py",), is_in_lab=True),
+        },
+    )
     elsewhere = Stage(tests=("test_*.py",))
-    assert one_by_one("both", elsewhere) == {"both": elsewhere}
+    assert one_by_one("both", elsewhere) == ({}, {"both": elsewhere})
