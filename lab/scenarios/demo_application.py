@@ -70,6 +70,11 @@ class DemoApplication:
         return f"{self.application_id}-table"
 
     @property
+    def changelog_topic(self) -> str:
+        """What Kafka Streams makes for the counts, and restores them from."""
+        return f"{self.application_id}-counts-changelog"
+
+    @property
     def shape(self) -> str:
         """What its tasks look like: `counter`, `stores` or `table`."""
         return self.settings.get("TOPOLOGY", _DEFAULT_SHAPE)

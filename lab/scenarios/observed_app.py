@@ -105,7 +105,7 @@ class ObservedApp:
         return [(step["from"], step["to"]) for step in self.app.status().get("lastSteps", [])]
 
     def raise_to(self, replicas: int) -> float:
-        """Wish for more and wait until they are granted; give the seconds until then. LabError if it is held."""
+        """Wish for more and wait until they are granted; give the seconds until then (LabError after 30 s)."""
         began = time.monotonic()
         self.app.scale(replicas)
         wait_until(f"{replicas} granted", lambda: self.app.granted() == replicas, 30, interval_seconds=0.05)

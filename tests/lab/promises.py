@@ -3,9 +3,10 @@
 from lab.scenarios.observed_app import ObservedApp
 
 SESSION_TIMEOUT_SECONDS = 45.0
-"""What users wait for when a member is gone and nobody says so; the only bound in seconds that tests here assert.
+"""What users wait for at most when a member is gone and nobody says so.
 
-How far below it a gap stays depends on the machine, and is for the benchmarks.
+How far below it a gap stays depends on the machine, and is for the benchmarks. What else is bounded in seconds is a
+setting of the test itself: a lease's duration, how long a node may be away.
 """
 
 

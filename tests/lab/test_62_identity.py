@@ -32,8 +32,7 @@ def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str,
     ]
     remove_all(kubectl, bootstrap, applications)
     whole, lame = (ObservedApp.of(kubectl, bootstrap, each) for each in applications)
-    demo_application.begin_preload(kubectl, lame.app.application)
-    demo_application.finish_preload(kubectl, lame.app.application)
+    demo_application.preload(kubectl, lame.app.application)
     lame.app.apply(3, template=gated_template(lame))
     for ordinal in (0, 2):
         let_in(lame, ordinal)

@@ -103,7 +103,8 @@ def scaled(kinds: dict[str, ObservedApp], session: Session) -> Iterator[dict[str
             }
         )
         for one in kinds.values():
-            one.app.scale(2)
+            if one is not in_hold:
+                one.app.scale(2)
         # A step is short: who asks for the present state may miss it.
         opened = sets["exactly-once"]
         wait_until("a step is open", lambda: any("step" in record_of(each.object) for each in opened.changes()), 180)

@@ -90,13 +90,16 @@ def hanging(side: SideBySide, bootstrap: str) -> Producer:
 
     Kafka Streams restores to the end of the log, which lies behind it.
     """
-    application_id = side.blocked.app.application.application_id
-    settings = {"transactional.id": f"{application_id}-hanging", "transaction.timeout.ms": TRANSACTION_SECONDS * 1000}
+    application = side.blocked.app.application
+    settings = {
+        "transactional.id": f"{application.application_id}-hanging",
+        "transaction.timeout.ms": TRANSACTION_SECONDS * 1000,
+    }
     producer = Producer({"bootstrap.servers": bootstrap, **settings})
     producer.init_transactions(_TIMEOUT_SECONDS)
     producer.begin_transaction()
     for partition in range(PARTITIONS):
-        producer.produce(f"{application_id}-counts-changelog", b"hanging", key=b"hanging", partition=partition)
+        producer.produce(application.changelog_topic, b"hanging", key=b"hanging", partition=partition)
     assert producer.flush(_TIMEOUT_SECONDS) == 0
     return producer
 

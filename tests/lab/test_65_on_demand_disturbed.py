@@ -189,7 +189,7 @@ def shared(pods: int) -> Callable[[TaskLayout], bool]:
 
 def scale_to_two(one: ObservedApp) -> None:
     """Let the third pod leave when what former owners of its tasks have on their volumes is too old to count."""
-    topic = f"{one.app.application.application_id}-counts-changelog"
+    topic = one.app.application.changelog_topic
     former = changelog_ends(one.bootstrap, topic, PARTITIONS)
 
     def is_too_old() -> bool:

@@ -73,7 +73,7 @@ class PredictedApp:
 
     def model(self) -> ModelledGroup:
         """The group with the changelogs as they are."""
-        ends = changelog_ends(self.observed.bootstrap, f"{self.application_id}-counts-changelog", PARTITIONS)
+        ends = changelog_ends(self.observed.bootstrap, self.observed.app.application.changelog_topic, PARTITIONS)
         return ModelledGroup(STOCK, ends)
 
     def world(self) -> World:
