@@ -250,13 +250,20 @@ def test_a_deleted_pod_costs_seconds(gaps_of_ends: dict[str, float]) -> None:
 
 
 @pytest.mark.usefixtures("gaps_of_ends")
-def test_where_nothing_moves_nothing_is_written(kinds: dict[str, ObservedApp]) -> None:
+def test_where_nothing_moves_nothing_is_written(kinds: dict[str, ObservedApp], session: Session) -> None:
     for one in kinds.values():
         one.app.wait_until_converged(2)
     time.sleep(15)
-    began = datetime.now(UTC)
-    time.sleep(QUIET_SECONDS)
-    assert writes_of_the_operator(began, {one.app.namespace for one in kinds.values()}) == []
+    with ExitStack() as stack:
+        seen = [
+            stack.enter_context(watch_history(session, one.app.namespace, "statefulsets")) for one in kinds.values()
+        ]
+        began = datetime.now(UTC)
+        time.sleep(QUIET_SECONDS)
+        written = writes_of_the_operator(began, {one.app.namespace for one in kinds.values()})
+        assert written == [], (
+            f"the hold records: {[[record_of(each.object) for each in one.changes()] for one in seen]}"
+        )
 
 
 @pytest.mark.usefixtures("gaps_of_ends")
