@@ -191,6 +191,7 @@ LEDGER: Mapping[Named, Entry] = {
     ("REPLACEMENT_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
     ("REPLACEMENT_GATES", "facts_are_fresh"): Entry(why=NEVER),
     ("REPLACEMENT_GATES", "brokers_answered"): Entry(why=NEVER),
+    ("REPLACEMENT_GATES", "no_volume_goes_with_its_pod"): Entry("claim-deleted-by-hand"),
     ("REPLACEMENT_GATES", "statefulset_is_observed"): Entry(why=NEVER),
     ("COVERAGE_GATES", "topology_is_known"): Entry("never-ran seed=1 kafka:1:refused", moments=True),
     ("COVERAGE_GATES", "the_source_that_is_demanded_is_in_force"): Entry("drain-other-process-id", moments=True),

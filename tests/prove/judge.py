@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamapp.api.names import HOLD_RECORD, PROCESS_ID
-from streamapp.api.v1alpha1.quantities import parse_quantity
+from streamapp.api.names import HOLD_RECORD
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupState
 from streamapp.core.facts.ids import ProcessId, TaskId
@@ -20,7 +19,7 @@ from tests.prove.bare.judge import tasks_away
 from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member, Run
 from tests.prove.holds.judge import HoldJudge
-from tests.prove.judge_claims import ClaimJudge
+from tests.prove.judge_claims import ClaimJudge, misrecorded, recorded
 from tests.prove.judge_raises import RaiseJudge
 from tests.prove.kubelet import Nodes
 from tests.prove.looks import FRESH, Floors, Look, Seen, fitting_pairs
@@ -141,8 +140,7 @@ class Judge:
             self.visited.add("guarantee 4")
             if (why := self._claims.vanished(before, is_by_operator=writer is not None)) is not None:
                 self.wrong(4, why)
-        if plural == "streamapps" and body:
-            self._claims.said(body)
+        self._claims.changed(plural, body)
         if writer is not None and plural == "statefulsets" and body:
             self._statefulset(writer, body, before)
         if writer is None or before is None:
@@ -330,6 +328,8 @@ class Judge:
         seen, what = self._of(writer), f"process {writer.number} restarts {ordinal}"
         self._at_stake(is_removal=False)
         self._by_age(what, seen)
+        if (why := self._claims.taken(pod)) is not None:
+            self.wrong(4, f"{what}, {why}")
         if not _running(pod) or len(self._nodes.pods()) == 1:
             return
         down = [number for number in seen.ordinals if number != ordinal and number not in self._nodes.alive()]
@@ -341,17 +341,12 @@ class Judge:
             self.wrong(1, f"{what}, {why}")
 
     def _claim(self, body: Json, before: Json) -> None:
-        """Guarantee 5: what is recorded is what lies on the volume, and is never replaced."""
-        name = body["metadata"]["name"]
-        was = before["metadata"].get("annotations", {}).get(PROCESS_ID)
-        now = body["metadata"].get("annotations", {}).get(PROCESS_ID)
-        true = self._nodes.truth.process_ids.get(int(name.rpartition("-")[2]))
+        was, now = recorded(before), recorded(body)
+        true = self._nodes.truth.process_ids.get(_ordinal(body))
         if now != was:
             self.visited.add("guarantee 5")
-        if _storage(body) < _storage(before):
-            self.wrong(4, f"{name} asks for less storage than before")
-        if now != was and (was is not None or now != str(true)):
-            self.wrong(5, f"{name} is recorded as {now}; it was {was} and is {true}")
+        for guarantee, why in misrecorded(body, before, str(true)):
+            self.wrong(guarantee, why)
 
     def rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
         """What else must be so where the world is at rest."""
@@ -450,8 +445,7 @@ class Judge:
         claim = self._store.get(
             "persistentvolumeclaims", self.key.namespace, f"state-{self.key.name}-{member.run.ordinal}"
         )
-        recorded = None if claim is None else claim["metadata"].get("annotations", {}).get(PROCESS_ID)
-        return recorded in {None, str(member.process_id)}
+        return claim is None or recorded(claim) in {None, str(member.process_id)}
 
     def _of(self, process: Process) -> Seen:
         return self._seen.setdefault(process.number, Seen())
@@ -482,10 +476,6 @@ def _remains(ordinal: int, going: frozenset[int], *, is_removal: bool) -> bool:
 def _record(statefulset: Json) -> Json:
     record: Json = json.loads(statefulset["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}"))
     return record
-
-
-def _storage(claim: Json) -> int:
-    return int(parse_quantity(claim["spec"].get("resources", {}).get("requests", {}).get("storage", "0")))
 
 
 def _running(pod: Json) -> str:

@@ -102,6 +102,11 @@ SCENES = {
         _drain("drain-slowly", 3, _at((4, "wish", 2)), restore=4_000.0),
         Scene("static-members", 3, _at((4, "wish", 2), (10, "kill", 1)), static=True),
         Scene("static-node-lost", 3, _at((4, "wish", 2), (12, "lose", 0)), static=True),
+        Scene(
+            *("claim-deleted-by-hand", 3),
+            _at((4, "fill", 2), (6, "delete-claim", 2), (70, "template", 2), (140, "restart-anew", 2)),
+            sized=True,
+        ),
         Scene("down-up-without-claims", 3, _at((4, "wish", 2), (30, "wish", 3)), retention="whenScaled whenDeleted"),
         Scene("claims-stay-in-hold", 4, _at((4, "wish", 2), (12, "claims-stay", 0)), retention="whenScaled"),
         Scene(

@@ -12,7 +12,7 @@ from streamapp.core.facts.hold_record import HoldRecord, Progress
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.workload import Pod
+from streamapp.core.facts.workload import Pod, Volume
 from streamapp.core.reasons import Reason
 from tests.builders import (
     NOW,
@@ -27,6 +27,7 @@ from tests.builders import (
     pods,
     seconds,
     steps,
+    volumes,
 )
 from tests.support import example
 
@@ -118,6 +119,23 @@ def test_a_bad_image_can_be_replaced_by_a_good_one_beginning_with_the_pod_that_b
         example.member(1, active=(3, 4, 5), standby=(0, 1, 2)),
     )
     assert restarts(rolling(members=rest, changed={"p2": broken})) == [(2, "RestartOfIdlePod")]
+
+
+@pytest.mark.guarantee(4)
+@pytest.mark.parametrize(
+    ("claims", "restarted"),
+    [
+        pytest.param(volumes(3), [(2, "RestartOfIdlePod")], id="its claim stands"),
+        pytest.param(volumes(2), [], id="its claim is not in view"),
+        pytest.param((*volumes(2), replace(volumes(3)[2], deleting=True)), [], id="its claim is being deleted"),
+    ],
+)
+def test_a_pod_that_is_down_is_not_replaced_where_its_volume_would_go_with_it(
+    claims: tuple[Volume, ...], restarted: list[tuple[int, str]]
+) -> None:
+    down = a_pod(2, revision="old", ready=False, container=not_running())
+    rest = example.members(2)
+    assert restarts(rolling(members=rest, changed={"p2": down}, workload={"volumes": claims})) == restarted
 
 
 def test_a_pod_that_does_not_run_but_is_still_listed_is_not_taken_for_an_idle_one() -> None:

@@ -98,6 +98,7 @@ class PlayedApp:
             "claims-stay": lambda _: self._keep_claims(whenScaled="Retain"),
             "claims-go": lambda _: self._keep_claims(whenScaled="Delete"),
             "claims-outlive": lambda _: self._keep_claims(whenDeleted="Retain"),
+            "delete-claim": lambda ordinal: self.collector.give_up(self.statefulset(), ordinal),
             "delete-app": self._delete_app,
             "create": self._create,
             "forget-record": self._forget_record,

@@ -42,6 +42,7 @@ from streamapp.core.gates.safety_gates import (
     no_member_is_foreign,
     no_process_id_is_duplicated,
     no_rollout_is_half_done,
+    no_volume_goes_with_its_pod,
     only_pods_without_tasks_go_together,
     ordinals_begin_at_zero,
     retention_is_in_force,
@@ -100,6 +101,7 @@ REPLACEMENT_GATES: tuple[Gate, ...] = (
     no_earlier_step_is_open,
     facts_are_fresh,
     brokers_answered,
+    no_volume_goes_with_its_pod,
     statefulset_is_observed,
 )
 """For a pod that does not run and has nobody in the group: replacing it takes nothing from anyone."""
@@ -175,6 +177,7 @@ STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (*STEP_END_GATES, topology_is_known,
 
 _CHAINS = (
     REMOVAL_GATES,
+    REPLACEMENT_GATES,
     READINESS_GATES,
     COVERAGE_GATES,
     TWO_PLACES_GATES,

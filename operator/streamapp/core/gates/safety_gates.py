@@ -155,6 +155,15 @@ def identity_holds(case: GateInput) -> Refusal | None:
     return Refusal(Reason.ProcessIdUnrecorded, f"ordinal {first_few(missing)}") if missing else None
 
 
+def no_volume_goes_with_its_pod(case: GateInput) -> Refusal | None:
+    """The claim of a pod that goes is in view and is not being deleted, or its user gives it up.
+
+    The pod object is all that keeps a claim that is being deleted, and with it the state on the volume.
+    """
+    lost = sorted({*pods_without_volume(case.snapshot)} & {*case.candidate.ordinals} - case.evidence.given_up)
+    return Refusal(Reason.VolumeClaimMissing, f"ordinal {first_few(lost)}", needs_rebalance=False) if lost else None
+
+
 def _known_to_get_new_volumes(case: GateInput) -> frozenset[Ordinal]:
     """The pods whose volumes users give up, where a restart is judged that was asked for: else two wait for each other.
 
