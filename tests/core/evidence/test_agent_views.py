@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from streamapp.core.evidence.agent_views import remember, silence, views
+from streamapp.core.evidence.agent_views import remember, silence, taken_back, views
 from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, EndsAfter
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
 from streamapp.core.facts.policy import ScalingPolicy
 from tests.builders import NOW, a_snapshot, seconds
 from tests.support import example
@@ -54,3 +54,39 @@ def test_a_look_was_over_when_its_first_answer_was_in() -> None:
     again = [replace(one, heard_at=NOW - seconds(1)) for one in first]
     words = remember(remember(None, NOW - seconds(4), first), NOW, again).words[Ordinal(0)]
     assert [word.known_by for word in words if isinstance(word, AgentReport)] == [NOW - seconds(4)]
+
+
+def with_positions(report: AgentReport, **positions: int) -> AgentReport:
+    """The same with these positions of every standby."""
+    tasks = tuple(task if task.is_active else replace(task, positions=positions) for task in report.tasks or ())
+    return replace(report, tasks=tasks)
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        pytest.param({"counts": 1_000_001}, "", id="it went on"),
+        pytest.param({"counts": 1_000_000, "totals": 3}, "", id="it has another store"),
+        pytest.param({"counts": 0}, "counts was at 1000000 and is at 0", id="it began anew"),
+        pytest.param({}, "counts was at 1000000 and is at None", id="it is not told any more"),
+    ],
+)
+def test_a_lower_position_takes_back_what_was_said(now: dict[str, int], why: str) -> None:
+    report = example.report(MEMBERS[0], seconds(5))
+    before = with_positions(report, counts=1_000_000)
+    assert taken_back(before, with_positions(report, **now)).endswith(why)
+    assert bool(taken_back(before, with_positions(report, **now))) == bool(why)
+
+
+@pytest.mark.guarantee(1)
+def test_a_word_that_a_newer_one_takes_back_does_not_count_by_the_ends_of_its_time() -> None:
+    """The same trouble of a broker lets a copy begin anew, and the ends behind the newest words unread."""
+    no_answer = EndsAfter(NOW - seconds(0.5), EndsUnreadable("no answer within 5 s"))
+    rounds = (no_answer, EndsAfter(NOW - seconds(4.5), example.ends(NOW - seconds(4))))
+    said = {one: [example.report(MEMBERS[one], seconds(ago)) for ago in (1, 5, 9)] for one in range(3)}
+    as_before = AgentsSeen({Ordinal(one): tuple(words) for one, words in said.items()}, rounds)
+    wiped = {**said, 0: [with_positions(said[0][0], counts=0), *said[0][1:]]}
+    seen = AgentsSeen({Ordinal(one): tuple(words) for one, words in wiped.items()}, rounds)
+    assert isinstance(views(a_snapshot(agents=as_before), TIMING)[0].ends, EndOffsets)
+    assert isinstance(views(a_snapshot(agents=seen), TIMING)[0].ends, EndsUnreadable)

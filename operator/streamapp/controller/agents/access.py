@@ -18,6 +18,7 @@ from streamapp.controller.agents.trust import AgentTrust, Untrusted
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import AgentAccess
 from streamapp.core.actions.decision import Announce, CapHeartbeats
+from streamapp.core.evidence.agent_views import taken_back
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
@@ -200,21 +201,13 @@ def bounded(readings: Iterable[AgentReading], task_set: TaskSet | TopologyUnknow
 
 
 def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReading]) -> str:
-    """Say how the reports differ from the earlier ones, as a sentence; empty if they do not.
-
-    A higher position is no difference: a copy that was caught up still is.
-    """
+    """Say how the reports differ from the earlier ones, as a sentence; empty if none takes anything back."""
     for read in now:
         reply, earlier = read.reply, before.get(read.reply.ordinal)
         if isinstance(reply, AgentSilent):
             return f"ordinal {reply.ordinal} is silent: {reply.why}"
-        if earlier is None or _tasks(reply) != _tasks(earlier):
-            return f"tasks of ordinal {reply.ordinal} have changed since"
+        if earlier is None:
+            return f"ordinal {reply.ordinal} has come since"
+        if why := taken_back(earlier, reply):
+            return why
     return ""
-
-
-def _tasks(report: AgentReport) -> tuple[object, ...]:
-    tasks = None
-    if report.tasks is not None:
-        tasks = frozenset((task.id, task.is_active, task.state) for task in report.tasks)
-    return report.pod_uid, report.incarnation, report.process_id, report.is_ours, tasks

@@ -118,9 +118,11 @@ def views(snapshot: Snapshot, timing: Timing) -> tuple[AgentView, ...]:
         return ()
     reports = {pod.ordinal: _reports(snapshot, pod) for pod in _running(snapshot)}
     ends = snapshot.agents.ends
-    latest = _measured(reports, ends, snapshot, timing) or AgentView(
-        {ordinal: found[0] for ordinal, found in reports.items()}, _NO_ENDS
-    )
+    newest = {ordinal: found[0] for ordinal, found in reports.items()}
+    measured = _measured(reports, ends, snapshot, timing)
+    # Ends can be older than the newest word, but no word counts that a newer one of the same JVM takes back.
+    is_taken_back = measured is not None and any(taken_back(measured.reports[one], newest[one]) for one in newest)
+    latest = AgentView(newest, _NO_ENDS) if measured is None or is_taken_back else measured
     before = {
         ordinal: _before(found, latest.reports[ordinal].as_of - timing.report_gap) for ordinal, found in reports.items()
     }
@@ -130,6 +132,30 @@ def views(snapshot: Snapshot, timing: Timing) -> tuple[AgentView, ...]:
         if report is not None and snapshot.now - report.as_of <= timing.reading_window
     }
     return (latest, AgentView(known, _ends_after(known, ends))) if len(known) == len(reports) else (latest,)
+
+
+def taken_back(before: AgentReport, now: AgentReport) -> str:
+    """Say what of an earlier report does not hold any more, as the end of a sentence; empty if all of it does.
+
+    A higher position takes nothing back: a copy that was caught up still is. A lower one does, or one that is not told
+    any more: the copy was lost and begins anew, without a rebalance and in the same JVM.
+    """
+    if _identity(before) != _identity(now):
+        return f"tasks of ordinal {now.ordinal} have changed since"
+    later = {(task.id, task.is_active): task.positions for task in now.tasks or ()}
+    for task in before.tasks or ():
+        for store, position in task.positions.items():
+            told = later[task.id, task.is_active].get(store)
+            if told is None or told < position:
+                return f"{task.id} on ordinal {now.ordinal}: {store} was at {position} and is at {told}"
+    return ""
+
+
+def _identity(report: AgentReport) -> tuple[object, ...]:
+    tasks = None
+    if report.tasks is not None:
+        tasks = frozenset((task.id, task.is_active, task.state) for task in report.tasks)
+    return report.pod_uid, report.incarnation, report.process_id, report.is_ours, tasks
 
 
 _NO_ENDS = EndsUnreadable("the ends were not read since the agents spoke")
