@@ -44,6 +44,7 @@ SPEC: Json = {
             ],
         },
     },
+    "container": "app",
     "state": {
         "mountPath": "/var/lib/streams",
         "volumeClaimTemplate": {"storageClassName": "fast", "resources": {"requests": {"storage": "20Gi"}}},
@@ -178,6 +179,10 @@ WRONG: Mapping[str, Wrong] = {
     ),
     "a container that is not there": Wrong(
         "spec.container must be the name of a container in template.spec.containers", {"spec.container": "main"}
+    ),
+    "several containers and none named": Wrong(
+        "spec.container must name the container that runs the application: the template has several",
+        {"spec.container": ABSENT},
     ),
     "a relative mount path": Wrong(
         f"spec.state.mountPath {_FOLDER}, not 'streams'", {"spec.state.mountPath": "streams"}

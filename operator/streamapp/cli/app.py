@@ -427,7 +427,7 @@ def _despite_options(managed: str) -> Callable[[Any], Any]:
     multiple=True,
     help="Secret with the operator's client properties; can be repeated.",
 )
-@click.option("--container", metavar="NAME", default="", help="Runs the application. Default: the first.")
+@click.option("--container", metavar="NAME", default="", help="Runs the application; needed if there are several.")
 @click.option("--state-dir", metavar="FOLDER", default="", help="Default: as the pod template says.")
 @click.option("--dry-run", is_flag=True, help="Only show what stands in the way, and the StreamApp's manifest.")
 @_despite_options("object")

@@ -305,7 +305,7 @@ APP = "containers: [{name: app, volumeMounts: [{name: tmp, mountPath: %s}]}], vo
         ("spec: {initContainers: [{name: first}]}", "initContainers first is new and has no image"),
         (
             "spec: {containers: [{name: app, $patch: delete}]}",
-            "the application's container would be sidecar, and is app",
+            "spec.container must be the name of a container in template.spec.containers",
         ),
         ("spec: {volumes: [{name: state, emptyDir: {}}]}", "must not have one called state"),
         ("metadata: {labels: {streamapp.dev/app: other}}", "which is the StreamApp's name"),

@@ -371,6 +371,12 @@ class StreamAppSpec(RuledModel):
             holds=lambda spec: not spec.container or has_container(spec.template, spec.container),
         ),
         Rule(
+            cel="self.container != '' || self.template.spec.containers.size() < 2",
+            message="must name the container that runs the application: the template has several",
+            field="container",
+            holds=lambda spec: bool(spec.container) or len(spec.template["spec"]["containers"]) < 2,
+        ),
+        Rule(
             cel="!has(self.learners.source) || self.learners.source != 'OnDemand' || self.agent.enabled",
             message="can be OnDemand only if agent.enabled is true: the agent provides the assignor",
             field="learners.source",
@@ -405,7 +411,7 @@ class StreamAppSpec(RuledModel):
     """Pod template, as in a StatefulSet. The operator adds a label, the volume of `state` and its mount, an init
     container, and what `agent` needs."""
     container: ContainerName = ""
-    """Container that runs the application. Empty: the first container."""
+    """Container that runs the application. Required if the template has several."""
     state: State | None = None
     """A volume per ordinal. Absent: the application has no persistent store. It cannot be added or removed later."""
     learners: Learners = Learners()
