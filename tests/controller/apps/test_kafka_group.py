@@ -1,7 +1,7 @@
 """The Kafka side, as far as it needs no broker."""
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,6 +11,9 @@ from structlog.typing import EventDict
 from streamapp.controller.apps import kafka_group
 from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import KafkaGroup, UnreachableGroup, connect
+from streamapp.core.facts.ids import TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.kafka.connection.settings import Address
 from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup
@@ -60,3 +63,38 @@ def test_a_look_beside_which_the_coordinator_was_looked_up_anew_names_both(
     monkeypatch.setattr(kafka_group, "read_group", read)
     group = KafkaGroup(cast("Any", SimpleNamespace(group=coordinator)), "app", "", deadline_seconds=5)
     assert asyncio.run(group.describe()).coordinator == named
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    ("committed", "log", "known"),
+    [
+        pytest.param(40, (0, 900), 40, id="it has committed"),
+        pytest.param(0, (0, 900), 0, id="it has committed the beginning"),
+        pytest.param(None, (0, 900), None, id="none, and there are records: a coordinator may resign"),
+        pytest.param(None, (0, 0), 0, id="none, and there is no record"),
+        pytest.param(None, (900, 900), 0, id="none, and each record was deleted"),
+    ],
+)
+def test_no_committed_offset_is_none_of_the_beginning_where_there_are_records(
+    committed: int | None, log: tuple[int, int], known: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = TopicPartition("words", 0)
+
+    async def answer(*_: object) -> Mapping[TopicPartition, int | None]:
+        return {partition: committed}
+
+    class Offsets:
+        async def log_starts(self, *_: object) -> Mapping[TopicPartition, int]:
+            return {partition: log[0]}
+
+        async def ends(self, *_: object) -> Mapping[TopicPartition, int]:
+            return {partition: log[1]}
+
+    monkeypatch.setattr(kafka_group, "committed", answer)
+    cluster = SimpleNamespace(group=SimpleNamespace(address=A), offsets=Offsets())
+    group = KafkaGroup(cast("Any", cluster), "app", "", deadline_seconds=5)
+    task = TaskFacts(id=TaskId(0, 0), stateful=True, changelogs=(partition,), source_partitions=(partition,))
+    read = asyncio.run(group.ends(TaskSet((task,))))
+    assert isinstance(read, EndOffsets)
+    assert read.committed.get(partition) == known

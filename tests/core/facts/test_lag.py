@@ -75,8 +75,14 @@ def test_a_source_topic_that_serves_as_changelog_ends_at_the_committed_offset() 
     assert task_lag(FROM_SOURCE, 40, ends({SOURCE: 50}, source=end(900))) == Measured(10)
 
 
-def test_a_source_topic_that_was_never_committed_ends_at_zero() -> None:
-    assert task_lag(FROM_SOURCE, 0, ends({SOURCE: 0}, source=end(900))) == Measured(0)
+def test_a_source_topic_without_records_ends_at_zero() -> None:
+    assert task_lag(FROM_SOURCE, 0, ends({SOURCE: 0}, source=end(0))) == Measured(0)
+
+
+@pytest.mark.guarantee(1)
+def test_a_source_topic_with_records_and_without_a_committed_offset_is_unknown() -> None:
+    unread = Unknown("the committed offset of orders-3 was not read")
+    assert task_lag(FROM_SOURCE, 0, ends({}, source=end(900))) == unread
 
 
 def test_a_source_topic_ends_at_its_last_record_where_that_lies_before_the_committed_offset() -> None:

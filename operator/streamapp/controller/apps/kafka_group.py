@@ -283,7 +283,12 @@ class KafkaGroup:
         return EndOffsets(
             read_at=self._now(),
             partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in partitions},
-            committed={each: offset or 0 for each, offset in commits.items()},
+            committed={
+                each: offset or 0
+                for each, offset in commits.items()
+                # KAFKA-20416: while its coordinator resigns, what a group committed is answered as "none".
+                if offset is not None or starts[each] == ends[each]
+            },
         )
 
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
