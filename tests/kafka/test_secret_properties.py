@@ -48,7 +48,9 @@ def test_a_property_under_its_name_comes_before_a_file() -> None:
 
 
 def test_a_store_that_nothing_reads_makes_nothing_unusable() -> None:
-    assert put_together({"user.p12": BINARY, "keystore.jks": BINARY, "acks": b"all"}) == {"acks": "all"}
+    known = {"acks": "all", "security.protocol": "SSL"}
+    stores = {"user.p12": BINARY, "keystore.jks": BINARY}
+    assert put_together(stores | {name: value.encode() for name, value in known.items()}) == known
 
 
 @pytest.mark.parametrize("key", ["ssl.keystore.key", "ca.crt", "user.crt"])
@@ -73,4 +75,21 @@ def test_two_values_of_one_property_are_an_error(secrets: tuple[dict[str, bytes]
 
 
 def test_the_same_value_twice_is_no_error() -> None:
-    assert put_together({"a": b"1"}, {"a": b"1"}) == {"a": "1"}
+    same = {"security.protocol": b"SSL"}
+    assert put_together(same, same) == {"security.protocol": "SSL"}
+
+
+@pytest.mark.parametrize(
+    ("secret", "has"),
+    [
+        pytest.param({"client.properties": b"security.protocol=SASL_SSL"}, "client.properties", id="a whole file"),
+        pytest.param({"SPRING_KAFKA_SECURITY_PROTOCOL": b"SSL"}, "SPRING_KAFKA_SECURITY_PROTOCOL", id="variables"),
+        pytest.param({"user.p12": BINARY, "user.password": b"x"}, "user.p12, user.password", id="a store alone"),
+        pytest.param({}, "nothing", id="nothing"),
+    ],
+)
+def test_a_secret_that_says_nothing_is_an_error_and_no_connection_in_plain_text(
+    secret: dict[str, bytes], has: str
+) -> None:
+    with pytest.raises(InvalidSettingsError, match=f"it has {has}, and no client property"):
+        put_together({"security.protocol": b"SASL_SSL"}, secret)

@@ -19,6 +19,8 @@ _AUTHORITY = re.compile(r"ca(-[^/]*)?\.crt")
 """Strimzi keeps an older authority as `ca-<its end>.crt` while brokers still have certificates of it."""
 _OWN = {"user.crt": CHAIN, "tls.crt": CHAIN, "user.key": KEY, "tls.key": KEY}
 
+_KEYS_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
 class SecretContent:
@@ -31,11 +33,13 @@ class SecretContent:
 def client_properties(secrets: Sequence[SecretContent], given: Mapping[str, str]) -> Mapping[str, str]:
     """Put together what the Secrets and `given`, the fields of the StreamApp, say.
 
-    Raises InvalidSettingsError for a property with two values, and for one that is no text. Bytes under a key without
-    meaning here, such as `user.p12`, are left out.
+    Raises InvalidSettingsError for a property with two values, for one that is no text, and for a Secret of which no
+    key has a meaning: whoever names one does not want to connect in plain text. Bytes under a key without meaning here,
+    such as `user.p12`, are left out.
     """
     properties, sources = dict(given), dict.fromkeys(given, "the StreamApp")
     for secret in secrets:
+        _refuse_without_meaning(secret)
         for name, value in _properties(secret).items():
             if properties.get(name, value) != value:
                 raise InvalidSettingsError(
@@ -49,6 +53,17 @@ def client_properties(secrets: Sequence[SecretContent], given: Mapping[str, str]
     if authorities and TRUST not in properties:
         properties[TRUST] = "\n".join(dict.fromkeys(authorities))
     return properties
+
+
+def _refuse_without_meaning(secret: SecretContent) -> None:
+    if any(_AUTHORITY.fullmatch(key) or has_meaning(_OWN.get(key, key)) for key in secret.data):
+        return
+    keys = ", ".join(sorted(secret.data)[:_KEYS_NAMED]) or "nothing"
+    raise InvalidSettingsError(
+        f"secret {secret.name}",
+        f"it has {keys}, and no client property",
+        "give each property a key of its own, such as security.protocol; a whole file under one key is not read",
+    )
 
 
 def _properties(secret: SecretContent) -> Mapping[str, str]:

@@ -112,8 +112,6 @@ def _settings_of_topic(settings: Settings) -> KafkaSettings:
         properties = properties_in(folder)
     except OSError as error:
         raise InvalidSettingsError(f"client properties in {folder}", cause(error), _NO_PROPERTIES) from error
-    if folder and not properties:  # without properties the lines would go out in the clear, to any listener
-        raise InvalidSettingsError(f"client properties in {folder}", "there are none", _NO_PROPERTIES)
     return read_settings(settings.record_bootstrap, properties, AllowedBrokers(settings.allowed_brokers))
 
 

@@ -161,7 +161,7 @@ def _size(entry: QueuedLine) -> int:
 def properties_in(folder: str) -> Mapping[str, str]:
     """Read client properties, one file each, as a mounted Secret has them.
 
-    OSError where they cannot be read; InvalidSettingsError for a property that is no text.
+    OSError where they cannot be read; InvalidSettingsError for a property that is no text, and where there is none.
     """
     if not folder:
         return {}
