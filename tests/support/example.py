@@ -139,6 +139,17 @@ def members(pods: int = 3, *, lag: int | None = 0, standbys: bool = True) -> tup
     )
 
 
+def stateless_task_set() -> TaskSet:
+    """The same tasks without a store."""
+    return TaskSet(tuple(replace(one, stateful=False, changelogs=(), stores={}) for one in task_set().tasks))
+
+
+def stateless_members(pods: int = 3) -> tuple[Member, ...]:
+    """A balanced group of them: Kafka Streams tells no offsets of a task without a changelog."""
+    bare = members(pods, standbys=False)
+    return tuple(replace(one, subscription=one.subscription and replace(one.subscription, offsets={})) for one in bare)
+
+
 def ends(read_at: datetime, end: int = END) -> EndOffsets:
     """Every changelog partition ends at the same offset."""
     partitions = {partition: PartitionEnd(log_start=0, end=end) for partition in task_set().changelogs}

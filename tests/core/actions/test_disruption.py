@@ -11,7 +11,6 @@ from streamapp.core.decide import decide
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import EvictionTurn, Snapshot
-from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import UNSCHEDULABLE, Budget, NodeDrain
 from streamapp.core.reasons import Reason
 from tests.builders import (
@@ -153,9 +152,8 @@ def test_a_single_pod_is_never_covered() -> None:
 
 
 def test_an_application_without_state_can_lose_any_pod() -> None:
-    tasks = (replace(one, stateful=False, changelogs=(), stores={}) for one in example.task_set().tasks)
-    stateless = TaskSet(tuple(tasks))
-    assert condition(decide(a_case(members=BARE, task_set=stateless), FOLLOWS)) == ("True", "EveryTaskCovered")
+    case = a_case(members=example.stateless_members(), task_set=example.stateless_task_set())
+    assert condition(decide(case, FOLLOWS)) == ("True", "EveryTaskCovered")
 
 
 def test_a_rebalance_is_triggered_for_it_only_where_a_node_is_to_be_left() -> None:

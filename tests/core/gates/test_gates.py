@@ -302,9 +302,8 @@ def test_a_gate_that_only_the_earlier_reading_breaks_holds_too() -> None:
 
 
 def test_an_assignor_that_is_unknown_does_not_matter_without_state() -> None:
-    tasks = tuple(replace(task, stateful=False, changelogs=()) for task in example.task_set().tasks)
-    stateless = replace(example.task_set(), tasks=tasks)
-    decision = decide(a_snapshot(task_set=stateless), ScalingPolicy(assignor=Assignor.UNKNOWN))
+    stateless = a_snapshot(members=example.stateless_members(), task_set=example.stateless_task_set())
+    decision = decide(stateless, ScalingPolicy(assignor=Assignor.UNKNOWN))
     assert told(decision) == ("Step", "Covered")
 
 

@@ -9,7 +9,6 @@ from streamapp.core.actions.decision import Announce, Decision, GrantReplicas
 from streamapp.core.decide import decide
 from streamapp.core.evidence.capacity.floors import least_pods
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
-from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import Pod
 from tests.builders import a_pod, a_reading, a_record, a_snapshot, told, volumes
 from tests.support import example
@@ -72,10 +71,7 @@ def test_no_pod_stays_for_a_copy_if_zero_replicas_are_desired() -> None:
 
 
 def test_an_application_without_state_needs_no_copies() -> None:
-    stateless = TaskSet(
-        tuple(replace(one, stateful=False, changelogs=(), stores={}) for one in example.task_set().tasks)
-    )
-    case = a_snapshot(task_set=stateless)
+    case = a_snapshot(members=example.stateless_members(), task_set=example.stateless_task_set())
     assert granted(decide(case, replace(TWO_COPIES, min_zones=2))) == [2]
 
 

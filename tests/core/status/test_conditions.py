@@ -1,6 +1,5 @@
 """The conditions of the resource, and the laws that they keep."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -324,8 +323,7 @@ def test_a_paused_rollout_is_not_reconciling() -> None:
 
 
 def test_an_application_without_state_needs_no_learners() -> None:
-    tasks = tuple(replace(task, stateful=False, changelogs=()) for task in example.task_set().tasks)
-    snapshot = a_snapshot(task_set=replace(example.task_set(), tasks=tasks))
+    snapshot = a_snapshot(members=example.stateless_members(), task_set=example.stateless_task_set())
     assert of(snapshot, "LearnersAvailable") == ("True", "NoStatefulTasks")
 
 

@@ -5,7 +5,7 @@ fact of its own and decides nothing. Readings are immutable, so that all that re
 its `ReadingEvidence`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import Pod, Workload
 
 Derived = TypeVar("Derived")
@@ -113,6 +113,17 @@ class Evidence:
         """The newest view of all agents."""
         return self.agent_views[0] if self.agent_views else None
 
+    @cached_property
+    def task_set(self) -> TaskSet | TopologyUnknown:
+        """The tasks there are, if they are known and no member and no agent tells of more state than that."""
+        known = self.snapshot.task_set
+        if isinstance(known, TopologyUnknown):
+            return known
+        groups = (reading.group for reading in self.snapshot.readings)
+        members = (member for group in groups if isinstance(group, GroupDescription) for member in group.members)
+        doubt = _state_of_members(known, members) or _state_by_agents(known, self.fresh_reports.values())
+        return TopologyUnknown(f"{doubt}; see that the operator may describe every topic") if doubt else known
+
     def of(self, reading: GroupReading) -> ReadingEvidence | None:
         """What follows from one reading; None if the group could not be described."""
         if not isinstance(reading.group, GroupDescription):
@@ -164,3 +175,32 @@ class OfEvidence:
     def policy(self) -> ScalingPolicy:
         """What the user chose, within the application's own limit."""
         return self.evidence.policy
+
+
+def _state_of_members(known: TaskSet, members: Iterable[Member]) -> str:
+    """A task without state that has a standby, or a position: only tasks with a changelog do."""
+    stateless = known.ids - known.stateful_ids
+    for member in members:
+        standby = frozenset[TaskId]() if member.assignment is None else member.assignment.standby
+        told = frozenset[TaskId]() if member.subscription is None else member.subscription.offsets.keys()
+        if wrong := (standby | told) & stateless:
+            return f"task {min(wrong)} has state by the word of {member.client_id}, and no changelog of it is seen"
+    return ""
+
+
+def _state_by_agents(known: TaskSet, reports: Iterable[AgentReport]) -> str:
+    """A store of which an agent tells a position, and of which no changelog is seen."""
+    facts = {task.id: task for task in known.tasks}
+    for report in reports:
+        for told in report.tasks or ():
+            if told.id in facts and (unseen := sorted(told.positions.keys() - _stores(facts[told.id], told.positions))):
+                return (
+                    f"task {told.id} has store {unseen[0]} on ordinal {report.ordinal}, and no changelog of it is seen"
+                )
+    return ""
+
+
+def _stores(task: TaskFacts, told: Mapping[str, int]) -> Iterable[str]:
+    """The stores that a task can have: any, where only changelogs are known, or a source topic is one of them."""
+    is_named = bool(task.stores) and not task.source_changelogs
+    return task.stores.keys() if is_named or not task.stateful else told.keys()
