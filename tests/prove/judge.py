@@ -332,7 +332,10 @@ class Judge:
             self.wrong(4, f"{what}, {why}")
         if not _running(pod) or len(self._nodes.pods()) == 1:
             return
-        down = [number for number in seen.ordinals if number != ordinal and number not in self._nodes.alive()]
+        wish = (self._store.get("streamapps", *self._place) or {"spec": {"replicas": 0}})["spec"]["replicas"]
+        # Who leaves may be ill for ever, and goes only when the rollout is done.
+        staying = [number for number in seen.ordinals if number < max(wish, ordinal + 1)]
+        down = [number for number in staying if number != ordinal and number not in self._nodes.alive()]
         if down and seen.containers is not None and len(seen.containers - {""}) < len(seen.ordinals):
             self.wrong(1, f"{what}, although {down} are down")
         if not self._group.truth.shape.is_bare:

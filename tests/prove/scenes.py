@@ -107,6 +107,11 @@ SCENES = {
             _at((4, "fill", 2), (6, "delete-claim", 2), (70, "template", 2), (140, "restart-anew", 2)),
             sized=True,
         ),
+        Scene(
+            *("rollout-beside-an-ill-leaver", 3, _at((4, "template", 2), (14, "fill", 2), (60, "wish", 2))),
+            sized=True,
+            ends=Ends(counted=(("volumes made larger", 0),)),
+        ),
         Scene("down-up-without-claims", 3, _at((4, "wish", 2), (30, "wish", 3)), retention="whenScaled whenDeleted"),
         Scene("claims-stay-in-hold", 4, _at((4, "wish", 2), (12, "claims-stay", 0)), retention="whenScaled"),
         Scene(

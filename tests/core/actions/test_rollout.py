@@ -121,6 +121,22 @@ def test_a_bad_image_can_be_replaced_by_a_good_one_beginning_with_the_pod_that_b
     assert restarts(rolling(members=rest, changed={"p2": broken})) == [(2, "RestartOfIdlePod")]
 
 
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize(
+    "leaver",
+    [
+        pytest.param((a_pod(2, revision=NEW, ready=False, container=not_running()),), id="it does not run"),
+        pytest.param((a_pod(2, revision=NEW, terminating=True, ready=False),), id="it does not end"),
+        pytest.param((), id="it cannot be made"),
+    ],
+)
+def test_a_rollout_does_not_wait_for_a_pod_that_leaves_and_waits_for_the_rollout(leaver: tuple[Pod, ...]) -> None:
+    change: dict[str, Any] = {"members": example.members(2), "workload": {"pods": (*pods(2), *leaver)}}
+    leaves = rolling(desired=2, record=held(Reason.RolloutInProgress), **change)
+    assert restarts(leaves) == [(1, "RestartCovered")]
+    assert restarts(rolling(desired=3, **change)) == []
+
+
 @pytest.mark.guarantee(4)
 @pytest.mark.parametrize(
     ("claims", "restarted"),

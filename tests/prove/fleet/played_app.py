@@ -301,6 +301,7 @@ class PlayedApp:
             return False
         if f"{self._gibibytes}Gi" in self.nodes.truth.full.values():
             self._grow(self._gibibytes + 1)
+            self.judge.notes["volumes made larger"] += 1
             return True
         status = self.app().get("status", {})
         going = self.judge.held_for_good(status, self._outdated())
