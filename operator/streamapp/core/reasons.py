@@ -398,10 +398,10 @@ class Reason(Enum):
         gate="identity_holds",
     )
     VolumeClaimMissing = _facts(
-        "The volume claim of a pod does not exist, or it is being deleted.",
+        "The volume claim of a pod does not exist, is being deleted, or has lost its volume.",
         "Check `kubectl get pvc`. To give the pod a new volume once its tasks are covered: "
         "`kubectl streamapp restart NAME --ordinal N --new-volume`.",
-        consequence="The process ID and the state of the pod end with the pod.",
+        consequence="The process ID and the state of the pod end with the pod, or are lost already.",
         gate="identity_holds",
     )
     ProcessIdUnrecorded = _facts(
@@ -828,7 +828,7 @@ class Reason(Enum):
         gives_way_to_evictions=True,
     )
     RolloutPodNotRunning = _rollouts(
-        "A pod with the newest template does not run, or is not ready.",
+        "A pod that stays has the newest template, and does not run or is not ready.",
         "Check that pod; if its image is bad, change the template.",
         consequence="No other pod is restarted.",
         gives_way_to_evictions=True,  # perhaps it cannot run on its node

@@ -118,7 +118,7 @@ def unrecorded(placement: MemberPlacement, workload: Workload) -> Mapping[Ordina
 
 
 def pods_without_volume(snapshot: Snapshot) -> tuple[Ordinal, ...]:
-    """The ordinals whose pod exists and must have a volume, but whose claim is missing or is being deleted.
+    """The ordinals whose pod exists and must have a volume, but whose claim is missing, is being deleted or is `Lost`.
 
     Their process ID and their state are unknown or about to be lost, so nothing must rest on them.
     """
