@@ -54,7 +54,7 @@ class Reason(Enum):
 
     Steady = _changes("Current replicas equal desired replicas.")
     StatefulSetMissing = _changes(
-        "The StatefulSet does not exist yet, or it was deleted.",
+        "The StatefulSet does not exist yet, or it was deleted. A finalizer can keep one that was deleted.",
         consequence="The operator creates it with at least as many replicas as it last had.",
         gate="statefulset_is_observed",
         change_ends="It ends by itself, when the StatefulSet has its pods and all of them are ready.",

@@ -1,4 +1,4 @@
-"""Volume claims as the passes find them: without labels, being deleted, gone, or left by another application."""
+"""Claims and the StatefulSet as the passes find them: unlabelled, deleted, gone, or left by another application."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -267,5 +267,22 @@ def test_a_claim_that_cannot_be_expanded_is_told_and_tried_again_in_five_minutes
         notes = [event["note"] for event in events if event["reason"] == "VolumeExpansionRefused"]
         assert notes
         assert all("only dynamically provisioned" in note for note in notes)
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(8)
+def test_a_statefulset_that_a_finalizer_keeps_is_a_missing_one_and_a_raise_still_goes_out() -> None:
+    async def play(bench: Bench) -> None:
+        live = deepcopy(bench.server.get("statefulsets", NAMESPACE, NAME))
+        assert live is not None
+        live["metadata"] |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["example.com/backup"]}
+        bench.server.put("statefulsets", live)
+        bench.desired(3)
+        await for_a_while(bench)
+        assert (bench.granted(), bench.condition("ScaleDownHeld")) == (4, ("True", "StatefulSetMissing"))
+        assert bench.condition("Ready") == ("False", "StatefulSetMissing")
+        bench.desired(5)
+        await bench.run(lambda: bench.granted() == 5, 60)
 
     on_a_bench(play)

@@ -106,6 +106,7 @@ def test_a_changed_template_is_written_before_anything_restarts() -> None:
         pytest.param(rolling(readings=(a_reading(GROUP),)), "ReadingsPending", id="one reading only"),
         pytest.param(rolling(readings=(an_unreadable(),)), "BrokersUnreachable", id="brokers are gone"),
         pytest.param(rolling(statefulset={"generation": 7}), "StatefulSetUnobserved", id="the write is unseen"),
+        pytest.param(rolling(statefulset={"deleting": True}), "StatefulSetMissing", id="the StatefulSet goes"),
     ],
 )
 def test_no_pod_restarts_while_the_last_one_or_its_cover_is_missing(snapshot: Snapshot, reason: str) -> None:

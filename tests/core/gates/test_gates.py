@@ -207,6 +207,12 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
             id="no volume is in view",
         ),
         pytest.param(
+            a_snapshot(statefulset={"deleting": True}),
+            "StatefulSetMissing",
+            "",
+            id="the StatefulSet is being deleted",
+        ),
+        pytest.param(
             a_snapshot(statefulset={"generation": 2}),
             "StatefulSetUnobserved",
             "generation 2, seen 1",

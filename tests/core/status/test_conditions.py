@@ -161,6 +161,9 @@ def test_a_condition_carries_the_particulars() -> None:
         ),
         pytest.param("Ready", {"app": {"fault": "?"}}, ("False", "InvalidSpec"), id="the spec is invalid"),
         pytest.param(
+            "Ready", {"statefulset": {"deleting": True}}, ("False", "StatefulSetMissing"), id="it is being deleted"
+        ),
+        pytest.param(
             "Ready", {"workload": {"statefulset": None}}, ("False", "StatefulSetMissing"), id="nothing is there"
         ),
         pytest.param("Reconciling", {"desired": 5}, ("True", "Growing"), id="a raise"),

@@ -60,7 +60,7 @@ def disruptions_now(evidence: Evidence, around: Around) -> Disruptions:
         evidence: What follows from the facts.
         around: What else goes on.
     """
-    statefulset = evidence.snapshot.workload.statefulset
+    statefulset = evidence.snapshot.workload.lasting_statefulset
     if not _follows_coverage(evidence):
         is_closed = around.takes_pods or around.is_step_open
         reason = Reason.StepOpen if is_closed else Reason.OneAtATime

@@ -192,6 +192,8 @@ class StatefulSet:
     """Its creation was cut off: beside a raise, only the write of its template can be made."""
     deletes_kept_claims: bool = False
     """Its retention policy deletes claims that the StreamApp says to retain."""
+    deleting: bool = False
+    """Somebody deleted it and a finalizer keeps it: Kubernetes makes and removes no pod for it any more."""
 
 
 class Budget(Enum):
@@ -251,6 +253,11 @@ class Workload:
                 raise ValueError(f"workload: two {name} of one ordinal")
         object.__setattr__(self, "pods", tuple(sorted(self.pods, key=lambda pod: pod.ordinal)))
         object.__setattr__(self, "volumes", tuple(sorted(self.volumes, key=lambda volume: volume.ordinal)))
+
+    @property
+    def lasting_statefulset(self) -> StatefulSet | None:
+        """The StatefulSet, unless it is being deleted."""
+        return None if self.statefulset is None or self.statefulset.deleting else self.statefulset
 
     def pod(self, ordinal: Ordinal) -> Pod | None:
         """The pod of an ordinal, if there is one."""

@@ -49,8 +49,8 @@ class GateInput(OfEvidence):
         return task_set
 
     def statefulset(self) -> StatefulSet | Refusal:
-        """The StatefulSet, if there is one."""
-        return self.snapshot.workload.statefulset or Refusal(Reason.StatefulSetMissing)
+        """The StatefulSet, if there is one that stays."""
+        return self.snapshot.workload.lasting_statefulset or Refusal(Reason.StatefulSetMissing)
 
     def rebalance(self) -> ObservedRebalance | Refusal:
         """The join that tells the age of the positions, if this process watched it."""

@@ -171,7 +171,7 @@ def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) ->
 
 def _pod_that_is_missing(case: GateInput) -> Refusal | None:
     """Every pod is there, ready and in the group, with the newest template: most are ready seconds before they join."""
-    snapshot, statefulset = case.snapshot, case.snapshot.workload.statefulset
+    snapshot, statefulset = case.snapshot, case.snapshot.workload.lasting_statefulset
     if statefulset is None:
         return Refusal(Reason.StatefulSetMissing)
     granted, desired = statefulset.replicas, snapshot.app.desired.replicas

@@ -99,7 +99,7 @@ def _ready(findings: DecisionFacts) -> Condition:
     granted = 0 if workload.statefulset is None else workload.statefulset.replicas
     if findings.outcome.verdict is Verdict.STALLED:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, findings.outcome.detail)
-    if workload.statefulset is None:
+    if workload.lasting_statefulset is None:
         return _condition("Ready", Answer.FALSE, Reason.StatefulSetMissing)
     detail = f"{workload.ready} of {max(granted, desired, workload.ready)} pods are ready"
     if granted < desired or findings.outcome.verdict is Verdict.GROW:

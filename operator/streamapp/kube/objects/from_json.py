@@ -103,6 +103,7 @@ def statefulset(
         first_ordinal=first_ordinal(live),
         is_half_made=is_half_made,
         deletes_kept_claims=deletes_kept_claims,
+        deleting="deletionTimestamp" in metadata,
     )
 
 
