@@ -209,7 +209,7 @@ class Judge:
             self.wrong(8, f"{what}, and the record does not say so")
         if (why := self.holds.removal(now, _record(body), is_late=self._is_too_late(seen))) is not None:
             self.wrong(1, f"{what}, {why}")
-        if not never_ran and (why := self._before_the_rollout(seen, now)) is not None:
+        if not never_ran and (why := self._before_the_rollout(seen, was, now)) is not None:
             self.wrong(1, f"{what}, {why}")
         going, known = frozenset(range(now, was)), seen.ordinals
         if known and max(known) >= was:
@@ -220,8 +220,14 @@ class Judge:
             return
         self._by_coverage(what, seen, going, is_removal=True)
 
-    def _before_the_rollout(self, seen: Seen, now: int) -> str | None:
-        """What is wrong with a removal down to `now` while pods that stay have an older template."""
+    def _before_the_rollout(self, seen: Seen, was: int, now: int) -> str | None:
+        """What is wrong with a removal down to `now` while pods that stay have an older template.
+
+        Nothing, if a pod that leaves does not run: the rollout waits for it.
+        """
+        wish = (self._store.get("streamapps", *self._place) or {"spec": {"replicas": 0}})["spec"]["replicas"]
+        if any(ordinal not in self._nodes.alive() for ordinal in range(wish, was)):
+            return None
         return self.holds.of_templates(now, is_late=self._is_too_late(seen))
 
     def _by_age(self, what: str, seen: Seen) -> None:
@@ -332,10 +338,7 @@ class Judge:
             self.wrong(4, f"{what}, {why}")
         if not _running(pod) or len(self._nodes.pods()) == 1:
             return
-        wish = (self._store.get("streamapps", *self._place) or {"spec": {"replicas": 0}})["spec"]["replicas"]
-        # Who leaves may be ill for ever, and goes only when the rollout is done.
-        staying = [number for number in seen.ordinals if number < max(wish, ordinal + 1)]
-        down = [number for number in staying if number != ordinal and number not in self._nodes.alive()]
+        down = [number for number in seen.ordinals if number != ordinal and number not in self._nodes.alive()]
         if down and seen.containers is not None and len(seen.containers - {""}) < len(seen.ordinals):
             self.wrong(1, f"{what}, although {down} are down")
         if not self._group.truth.shape.is_bare:

@@ -27,6 +27,7 @@ from tests.builders import (
     pods,
     seconds,
     steps,
+    told,
     volumes,
 )
 from tests.support import example
@@ -131,11 +132,14 @@ def test_a_bad_image_can_be_replaced_by_a_good_one_beginning_with_the_pod_that_b
         pytest.param((), id="it cannot be made"),
     ],
 )
-def test_a_rollout_does_not_wait_for_a_pod_that_leaves_and_waits_for_the_rollout(leaver: tuple[Pod, ...]) -> None:
-    change: dict[str, Any] = {"members": example.members(2), "workload": {"pods": (*pods(2), *leaver)}}
-    leaves = rolling(desired=2, record=held(Reason.RolloutInProgress), **change)
-    assert restarts(leaves) == [(1, "RestartCovered")]
-    assert restarts(rolling(desired=3, **change)) == []
+def test_a_pod_that_leaves_and_stops_the_rollout_goes_before_it(leaver: tuple[Pod, ...]) -> None:
+    """It could be a bad image: no other pod restarts, and the pod that shows it is not kept for ever either."""
+    change: dict[str, Any] = {"members": example.members(2), "record": held(Reason.RolloutInProgress)}
+    leaves = rolling(desired=2, workload={"pods": (*pods(2), *leaver)}, **change)
+    assert (told(decide(leaves, POLICY)), restarts(leaves)) == (("Step", "Covered"), [])
+    ill = a_pod(1, revision=NEW, ready=False, container=not_running())
+    both = rolling(desired=2, workload={"pods": (a_pod(0), ill, *leaver)}, **change)
+    assert (told(decide(both, POLICY)), restarts(both)) == (("Hold", "RolloutInProgress"), [])
 
 
 @pytest.mark.guarantee(4)

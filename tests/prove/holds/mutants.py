@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from streamapp.core import decide
-from streamapp.core.actions import rollout, scale_down
+from streamapp.core.actions import scale_down
 from streamapp.core.evidence import failing_pods
 from streamapp.core.facts.hold_record import Forced, ForcedBy, Hold, HoldRecord, Progress
 from streamapp.core.facts.ids import Ordinal
@@ -141,13 +141,8 @@ def _template_not_told() -> Iterator[Any]:
     yield patch.object(convergence, "_template_that_waits", lambda case, statefulset: None)
 
 
-def _everybody_is_waited_for() -> Iterator[Any]:
-    sound = rollout._Rollout._in_turn
-
-    def in_turn(self: Any, allowed: Any) -> Any:
-        return sound(replace(self, target=self.statefulset.replicas), allowed)
-
-    yield patch.object(rollout._Rollout, "_in_turn", in_turn)
+def _rollout_is_waited_for() -> Iterator[Any]:
+    yield patch.object(scale_down._Held, "_are_staying_pods_well", lambda self: False)
 
 
 def _kept_while_nothing_is_prepared() -> Iterator[Any]:
@@ -178,7 +173,7 @@ HOLD_MUTANTS = (
     Mutant("a pod with standbys alone counts as one without tasks", _standbys_are_nothing, "idle-5-2"),
     Mutant("a drain goes on to the lowest that was desired", _target_never_rises, "drain-autoscaler-turns"),
     Mutant("a template that waits is not told", _template_not_told, "hold-in-rollout"),
-    Mutant("a rollout waits until who leaves is well", _everybody_is_waited_for, "rollout-beside-an-ill-leaver"),
+    Mutant("who leaves ill waits for the rollout", _rollout_is_waited_for, "rollout-beside-an-ill-leaver"),
     Mutant("nobody is called back by a raise", _nobody_called_back, "drain-4-2-4"),
     Mutant("the record stays after a raise", _record_stays, "drain-4-2-4"),
 )

@@ -136,7 +136,7 @@ class StreamsJudge(Judge):
         ids = frozenset(member.id for member in members)
         self._departures.append(Departure(what, ids, frozenset(truth.members), good))
 
-    def _before_the_rollout(self, seen: Seen, now: int) -> str | None:  # noqa: ARG002 (of members that assign)
+    def _before_the_rollout(self, seen: Seen, was: int, now: int) -> str | None:  # noqa: ARG002 (of members that assign)
         """Nothing: pods that leave can go first where brokers would move the tasks of each restart cold.
 
         What becomes of the tasks is asked of the coordinator.

@@ -177,18 +177,15 @@ class _Rollout(OfEvidence):
     def _in_turn(self, allowed: tuple[Pod, ...]) -> tuple[Pod, ...] | Refusal:
         """Whoever was restarted last must be back and well: a bad image stops at its first pod.
 
-        What ails a pod may be what the restart that a user asks for mends. Nobody else restarts meanwhile. Of a pod
-        that leaves nobody waits that it is well: its removal waits for the rollout, and perhaps it never is.
+        What ails a pod may be what the restart that a user asks for mends. Nobody else restarts meanwhile.
         """
-        leave = {pod.ordinal for pod in allowed if pod.ordinal >= self.target}
-        end = self.statefulset.replicas if leave else min(self.target, self.statefulset.replicas)
-        pods = [pod for pod in self._granted_pods() if pod.ordinal < end]
+        pods = self._granted_pods()
         going = [pod.ordinal for pod in pods if pod.terminating]
         if going:
             return Refusal(Reason.PodTerminating, f"ordinal {first_few(going)}")
         newest = [pod for pod in pods if not self._is_outdated(pod)]
         ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
-        missing = sorted(set(range(end)) - {pod.ordinal for pod in pods})
+        missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
         is_asked = [pod for pod in allowed if pod.ordinal in ill and self._is_asked_for(pod)]
         down = tuple(pod for pod in is_asked if takes_nothing_away(self._case(pod)))
         if down and not missing:

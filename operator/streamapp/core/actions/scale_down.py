@@ -172,15 +172,26 @@ class _Held(OfEvidence):
         return self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
 
     def _is_rollout_stuck(self) -> bool:
-        """Tell whether the brokers would move tasks of the next pod to restart cold; with fewer pods they may not.
+        """Tell whether the rollout waits for pods that leave: it and the scale-down would wait for each other.
 
-        Nothing but another layout ends that, and the scale-down brings one. Brokers alone assign such a group, so two
-        templates do not make it unpredictable.
+        A pod above the target that is missing, ill or going keeps each other one from restarting, perhaps for ever. Or
+        the brokers would move tasks of the next pod to restart cold. Nothing but another layout ends that, and the
+        scale-down brings one; brokers alone assign such a group, so two templates do not make it unpredictable.
         """
-        if streams_group(self.evidence) is None:
-            return False
         found = next_restart(self.evidence, self.statefulset, self.hold.target)
-        return isinstance(found, Refusal) and found.reason is Reason.WouldMoveCold
+        if not isinstance(found, Refusal):
+            return False
+        if found.reason in {Reason.RolloutPodNotRunning, Reason.PodTerminating}:
+            return self._are_staying_pods_well()
+        return found.reason is Reason.WouldMoveCold and streams_group(self.evidence) is not None
+
+    def _are_staying_pods_well(self) -> bool:
+        """As far as a rollout asks: each is there and stays, and those of the newest template are ready."""
+        staying = [pod for pod in self.snapshot.workload.pods if pod.ordinal < self.hold.target]
+        newest = self.statefulset.update_revision
+        return len(staying) == self.hold.target and all(
+            not pod.terminating and (pod.revision != newest or (pod.is_running and pod.ready)) for pod in staying
+        )
 
     def _next(self) -> RemovalCandidate:
         """The pods that are judged in this pass."""
