@@ -237,30 +237,38 @@ def test_a_join_began_after_a_trigger_only_if_the_look_began_after_it(look: str,
     assert rebalance.began_at == NOW + timedelta(seconds=began)
 
 
-def test_the_tasks_are_read_anew_while_the_group_has_others() -> None:
-    """The broker that was asked can be behind the group's leader: a topic had fewer partitions there."""
+@pytest.mark.parametrize(
+    "behind",
+    [
+        pytest.param(example.task_set(example.PARTITIONS - 1), id="fewer partitions"),
+        pytest.param(example.stateless_task_set(), id="no changelog"),
+    ],
+)
+def test_the_tasks_are_read_anew_while_the_group_has_others(behind: TaskSet) -> None:
+    """The broker that was asked can be behind the group's leader."""
 
     class Behind(Shown):
         async def task_set(self) -> TaskSet:  # type: ignore[override]
-            return example.task_set(example.PARTITIONS - 1 if passed < 10 else example.PARTITIONS)
+            return behind if passed < 10 else example.task_set()
 
         async def ends(self, task_set: TaskSet) -> EndsUnreadable:
             return EndsUnreadable(f"{len(task_set.tasks)} tasks, not asked")
 
-    memory, passed, sizes = Memory("u"), 0.0, list[int]()
+    memory, passed, seen = Memory("u"), 0.0, list[TaskSet | TopologyUnknown]()
 
     async def play() -> None:
         nonlocal passed
         for _ in range(4):
             await poller.poll()
-            sizes.append(len(memory.task_set.tasks) if isinstance(memory.task_set, TaskSet) else 0)
+            seen.append(memory.task_set)
             passed += 5.0
 
     clock = SteadyClock(lambda: NOW + timedelta(seconds=passed), lambda: passed)
     group = Behind([joined(3), joined(4), joined(4), joined(4)])
     poller = GroupPoller(group, memory, PollIntervals(1, 1, 1), lambda: None, clock)  # type: ignore[arg-type]
     asyncio.run(play())
-    assert sizes == [0, example.PARTITIONS - 1, example.PARTITIONS - 1, example.PARTITIONS]
+    assert isinstance(seen[0], TopologyUnknown)
+    assert seen[1:] == [behind, behind, example.task_set()]
 
 
 @pytest.mark.guarantee(2)

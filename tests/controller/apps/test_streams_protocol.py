@@ -271,11 +271,18 @@ def test_the_tasks_are_read_anew_with_each_epoch_and_while_they_are_unknown() ->
     assert all(reading.rebalance is None for reading in memory.readings)
 
 
-def test_the_tasks_are_read_anew_while_the_group_has_others() -> None:
-    """The broker that was asked can be behind the one that assigns: a topic had fewer partitions there."""
+@pytest.mark.parametrize(
+    "behind",
+    [
+        pytest.param(example.task_set(example.PARTITIONS - 1), id="fewer partitions"),
+        pytest.param(example.stateless_task_set(), id="no changelog"),
+    ],
+)
+def test_the_tasks_are_read_anew_while_the_group_has_others(behind: TaskSet) -> None:
+    """The broker that was asked can be behind the one that assigns."""
     clock = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
     memory, group = Memory("u"), Epochs()
-    group.answer = example.task_set(example.PARTITIONS - 1)
+    group.answer = behind
     poller = GroupPoller(group, memory, PollIntervals(1, 1, 1), lambda: None, now=lambda: clock[0])
     reads = []
     for seconds in (0, 9, 1, 1, 9, 60):

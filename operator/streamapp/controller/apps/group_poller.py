@@ -30,6 +30,7 @@ from streamapp.core.actions import rebalance_trigger
 from streamapp.core.evidence import changelog_tails, readings, sharing
 from streamapp.core.evidence.membership import members_of_running_pods, place_members
 from streamapp.core.evidence.running_tasks import active_holders, running_tasks
+from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, ObservedRebalance
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
@@ -336,7 +337,7 @@ class GroupPoller:
         return ObservedRebalance(began_at=began_at, settled_at=settled_at, rejoined_members=rejoined_members, ends=ends)
 
     def _is_topology_due(self, group: GroupDescription, now: datetime) -> bool:
-        """Whether to read the tasks once more: they are not known, or the group has others.
+        """Whether to read the tasks once more: they are not known, or the group has others, or other state.
 
         Any broker tells how many partitions a topic has. One that is behind tells fewer, and no later join or epoch
         would correct that.
@@ -344,9 +345,11 @@ class GroupPoller:
         if now - self._topology_read_at < TOPOLOGY_RETRY_AFTER:
             return False
         task_set = self._memory.task_set
-        return isinstance(task_set, TopologyUnknown) or (
-            group.is_decoded and active_holders(group).keys() != task_set.ids
-        )
+        if isinstance(task_set, TopologyUnknown) or (group.is_decoded and active_holders(group).keys() != task_set.ids):
+            return True
+        words = {} if self._memory.agents is None else self._memory.agents.words
+        reports = (said[0] for said in words.values() if said and isinstance(said[0], AgentReport))
+        return bool(readings.state_beyond(task_set, group.members, reports))
 
     async def _read_task_set(self, now: datetime) -> TaskSet | TopologyUnknown:
         self._topology_read_at = now

@@ -5,13 +5,14 @@ fact of its own and decides nothing. Readings are immutable, so that all that re
 its `ReadingEvidence`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TypeVar
 
 from streamapp.core.evidence.agent_views import AgentsUnavailable, AgentView, fresh, silence, views
 from streamapp.core.evidence.coverage import CopyMap, ReadSince, map_copies, map_copies_by_agents
 from streamapp.core.evidence.membership import MemberPlacement, place_members
+from streamapp.core.evidence.readings import state_beyond
 from streamapp.core.evidence.running_tasks import active_holders, running_by_agents, running_tasks
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading, Member, ObservedRebalance
@@ -20,7 +21,7 @@ from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import Pod, Workload
 
 Derived = TypeVar("Derived")
@@ -121,8 +122,9 @@ class Evidence:
             return known
         groups = (reading.group for reading in self.snapshot.readings)
         members = (member for group in groups if isinstance(group, GroupDescription) for member in group.members)
-        doubt = _state_of_members(known, members) or _state_by_agents(known, self.fresh_reports.values())
-        return TopologyUnknown(f"{doubt}; see that the operator may describe every topic") if doubt else known
+        doubt = state_beyond(known, members, self.fresh_reports.values())
+        # After a join the members say anew what they have, and the topics are read anew.
+        return TopologyUnknown(doubt, may_show_after_a_join=True) if doubt else known
 
     def of(self, reading: GroupReading) -> ReadingEvidence | None:
         """What follows from one reading; None if the group could not be described."""
@@ -175,32 +177,3 @@ class OfEvidence:
     def policy(self) -> ScalingPolicy:
         """What the user chose, within the application's own limit."""
         return self.evidence.policy
-
-
-def _state_of_members(known: TaskSet, members: Iterable[Member]) -> str:
-    """A task without state that has a standby, or a position: only tasks with a changelog do."""
-    stateless = known.ids - known.stateful_ids
-    for member in members:
-        standby = frozenset[TaskId]() if member.assignment is None else member.assignment.standby
-        told = frozenset[TaskId]() if member.subscription is None else member.subscription.offsets.keys()
-        if wrong := (standby | told) & stateless:
-            return f"task {min(wrong)} has state by the word of {member.client_id}, and no changelog of it is seen"
-    return ""
-
-
-def _state_by_agents(known: TaskSet, reports: Iterable[AgentReport]) -> str:
-    """A store of which an agent tells a position, and of which no changelog is seen."""
-    facts = {task.id: task for task in known.tasks}
-    for report in reports:
-        for told in report.tasks or ():
-            if told.id in facts and (unseen := sorted(told.positions.keys() - _stores(facts[told.id], told.positions))):
-                return (
-                    f"task {told.id} has store {unseen[0]} on ordinal {report.ordinal}, and no changelog of it is seen"
-                )
-    return ""
-
-
-def _stores(task: TaskFacts, told: Mapping[str, int]) -> Iterable[str]:
-    """The stores that a task can have: any, where only changelogs are known, or a source topic is one of them."""
-    is_named = bool(task.stores) and not task.source_changelogs
-    return task.stores.keys() if is_named or not task.stateful else told.keys()

@@ -9,11 +9,12 @@ follower, until a replica in sync fetches from it: so it can show an older state
 recognizes such a state by what never falls.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from streamapp.core.facts.agent_reports import AgentReport, LocalTask
 from streamapp.core.facts.group import (
     GroupDescription,
     GroupReading,
@@ -26,6 +27,7 @@ from streamapp.core.facts.group import (
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
 from streamapp.core.facts.policy import Timing
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.reasons import Reason
 
 KEPT_FOR = timedelta(minutes=1)
@@ -184,3 +186,43 @@ def _apart(latest: GroupReading, earlier: GroupReading, *, of_another_join: bool
     if latest.rebalance is None or earlier.rebalance is None:
         return None
     return latest.rebalance.settled_at - earlier.rebalance.settled_at
+
+
+def state_beyond(known: TaskSet, members: Iterable[Member], reports: Iterable[AgentReport]) -> str:
+    """Say of which task there is more state than the known tasks have; empty if of none.
+
+    Only a task with a changelog has a standby, or a position. Where a source topic serves as changelog and is narrower
+    than its sub-topology, the tasks beyond it have none, and still get standbys.
+
+    Args:
+        known: What the topology and the topics gave.
+        members: Of the group, at any time since.
+        reports: Of agents.
+    """
+    narrow = {task.id.subtopology for task in known.tasks if task.source_changelogs}
+    facts = {task.id: task for task in known.tasks if task.stateful or task.id.subtopology not in narrow}
+    what = _state_of_members(facts, members) or _state_by_agents(facts, reports)
+    return f"{what}, and no changelog of it is seen; see that the operator may describe every topic" if what else ""
+
+
+def _state_of_members(facts: Mapping[TaskId, TaskFacts], members: Iterable[Member]) -> str:
+    for member in members:
+        standby = frozenset[TaskId]() if member.assignment is None else member.assignment.standby
+        told = frozenset[TaskId]() if member.subscription is None else member.subscription.offsets.keys()
+        if wrong := sorted(one for one in standby | told if one in facts and not facts[one].stateful):
+            return f"task {wrong[0]} has state by the word of {member.client_id}"
+    return ""
+
+
+def _state_by_agents(facts: Mapping[TaskId, TaskFacts], reports: Iterable[AgentReport]) -> str:
+    for report in reports:
+        for local in report.tasks or ():
+            if local.id in facts and (unseen := sorted(local.positions.keys() - _stores(facts[local.id], local))):
+                return f"task {local.id} has store {unseen[0]} on ordinal {report.ordinal}"
+    return ""
+
+
+def _stores(task: TaskFacts, local: LocalTask) -> Iterable[str]:
+    """The stores that a task can have: any, where only changelogs are known, or a source topic is one of them."""
+    is_named = bool(task.stores) and not task.source_changelogs
+    return task.stores.keys() if is_named or not task.stateful else local.positions.keys()
