@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Hashable, Mapping
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.kafka.connection.settings import Address
 from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup
+from tests.builders import NOW
 
 A, B = Address("a", 9092), Address("b", 9092)
 
@@ -67,22 +69,28 @@ def test_a_look_beside_which_the_coordinator_was_looked_up_anew_names_both(
 
 @pytest.mark.guarantee(1)
 @pytest.mark.parametrize(
-    ("committed", "log", "known"),
+    ("answers", "log", "known"),
     [
-        pytest.param(40, (0, 900), 40, id="it has committed"),
-        pytest.param(0, (0, 900), 0, id="it has committed the beginning"),
-        pytest.param(None, (0, 900), None, id="none, and there are records: a coordinator may resign"),
-        pytest.param(None, (0, 0), 0, id="none, and there is no record"),
-        pytest.param(None, (900, 900), 0, id="none, and each record was deleted"),
+        pytest.param([(0, 40)], (0, 900), 40, id="it has committed"),
+        pytest.param([(0, 0)], (0, 900), 0, id="it has committed the beginning"),
+        pytest.param([(0, None)], (0, 900), None, id="none, and there are records: a coordinator may resign"),
+        pytest.param([(0, None), (119, None)], (0, 900), None, id="none, and one may have been loading since"),
+        pytest.param([(0, None), (120, None)], (0, 900), 0, id="none for minutes: no record was consumed"),
+        pytest.param([(0, 40), (1, None), (600, None)], (0, 900), None, id="none, and there was one"),
+        pytest.param([(0, None)], (0, 0), 0, id="none, and there is no record"),
+        pytest.param([(0, None)], (900, 900), 900, id="none, and each record was deleted"),
     ],
 )
-def test_no_committed_offset_is_none_of_the_beginning_where_there_are_records(
-    committed: int | None, log: tuple[int, int], known: int | None, monkeypatch: pytest.MonkeyPatch
+def test_no_committed_offset_is_not_the_beginning_until_it_was_none_for_minutes(
+    answers: list[tuple[float, int | None]],
+    log: tuple[int, int],
+    known: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    partition = TopicPartition("words", 0)
+    partition, offset, now = TopicPartition("words", 0), cast("int | None", None), NOW
 
     async def answer(*_: object) -> Mapping[TopicPartition, int | None]:
-        return {partition: committed}
+        return {partition: offset}
 
     class Offsets:
         async def log_starts(self, *_: object) -> Mapping[TopicPartition, int]:
@@ -93,8 +101,11 @@ def test_no_committed_offset_is_none_of_the_beginning_where_there_are_records(
 
     monkeypatch.setattr(kafka_group, "committed", answer)
     cluster = SimpleNamespace(group=SimpleNamespace(address=A), offsets=Offsets())
-    group = KafkaGroup(cast("Any", cluster), "app", "", deadline_seconds=5)
+    group = KafkaGroup(cast("Any", cluster), "app", "", deadline_seconds=5, now=lambda: now)
     task = TaskFacts(id=TaskId(0, 0), stateful=True, changelogs=(partition,), source_partitions=(partition,))
-    read = asyncio.run(group.ends(TaskSet((task,))))
+    for seconds, committed in answers:
+        offset = committed
+        now = NOW + timedelta(seconds=seconds)
+        read = asyncio.run(group.ends(TaskSet((task,))))
     assert isinstance(read, EndOffsets)
     assert read.committed.get(partition) == known

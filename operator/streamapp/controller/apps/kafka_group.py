@@ -7,7 +7,7 @@ only a failed step raises.
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 import structlog
@@ -63,6 +63,8 @@ SUPPORT_FOR_SECONDS = 600.0
 """What brokers support changes only with their release, or by an administrator."""
 REFUSED_FOR_SECONDS = 60.0
 """A write of a group's setting that brokers refused is not repeated before."""
+NONE_LASTS = timedelta(minutes=2)
+"""Longer than a coordinator takes to resign, and another one to load the group."""
 
 
 def connect(
@@ -163,6 +165,8 @@ class KafkaGroup:
         self._refusal, self._refused_until = "", 0.0
         self._support: core.StreamsSupport | None = None
         self._support_until = 0.0
+        self._none_since: dict[TopicPartition, datetime | None] = {}
+        """When a partition was first seen without a committed offset; None: it had one."""
 
     def close(self) -> None:
         """Drop every connection that no other application uses; waits for nothing."""
@@ -283,13 +287,31 @@ class KafkaGroup:
         return EndOffsets(
             read_at=self._now(),
             partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in partitions},
-            committed={
-                each: offset or 0
-                for each, offset in commits.items()
-                # KAFKA-20416: while its coordinator resigns, what a group committed is answered as "none".
-                if offset is not None or starts[each] == ends[each]
-            },
+            committed=self._believed(commits, starts, ends),
         )
+
+    def _believed(
+        self,
+        commits: Mapping[TopicPartition, int | None],
+        starts: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+    ) -> Mapping[TopicPartition, int]:
+        """The committed offsets; what has none is left out where it may have one.
+
+        KAFKA-20416: while its coordinator resigns, what a group committed is answered as "none". Where there is no
+        record it does not matter. Else none counts as 0 when it was the answer for so long, and there never was another
+        one: Kafka Streams commits nothing of a partition of which it consumed no record.
+        """
+        now, found = self._now(), dict[TopicPartition, int]()
+        for each, offset in commits.items():
+            if offset is not None:
+                self._none_since[each] = None
+                found[each] = offset
+            elif starts[each] == ends[each]:
+                found[each] = ends[each]
+            elif (since := self._none_since.setdefault(each, now)) is not None and now - since >= NONE_LASTS:
+                found[each] = 0
+        return found
 
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
         """Read the tails, all or none: a right that is missing, or a broker that is silent, makes all unknown."""

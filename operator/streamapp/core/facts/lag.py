@@ -71,8 +71,8 @@ class EndOffsets:
     """When the last answer was in."""
     partitions: Mapping[TopicPartition, PartitionEnd]
     committed: Mapping[TopicPartition, int]
-    """For source topics that serve as changelogs: the group's committed offset. 0 where it has none and there is no
-    record either; where there are records, none is unknown."""
+    """For source topics that serve as changelogs: the group's committed offset; where there is no record, the end. 0
+    where there are records and it was seen for minutes that it has none; before, it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
