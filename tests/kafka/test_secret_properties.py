@@ -80,16 +80,24 @@ def test_the_same_value_twice_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret", "has"),
+    ("secret", "keys"),
     [
         pytest.param({"client.properties": b"security.protocol=SASL_SSL"}, "client.properties", id="a whole file"),
         pytest.param({"SPRING_KAFKA_SECURITY_PROTOCOL": b"SSL"}, "SPRING_KAFKA_SECURITY_PROTOCOL", id="variables"),
         pytest.param({"user.p12": BINARY, "user.password": b"x"}, "user.p12, user.password", id="a store alone"),
-        pytest.param({}, "nothing", id="nothing"),
+        pytest.param(
+            {"ca.crt": b"", "client.properties": b"a=b"}, "ca.crt, client.properties", id="an empty authority"
+        ),
+        pytest.param({}, "none", id="nothing"),
     ],
 )
-def test_a_secret_that_says_nothing_is_an_error_and_no_connection_in_plain_text(
-    secret: dict[str, bytes], has: str
+def test_secrets_that_say_nothing_are_an_error_and_no_connection_in_plain_text(
+    secret: dict[str, bytes], keys: str
 ) -> None:
-    with pytest.raises(InvalidSettingsError, match=f"it has {has}, and no client property"):
-        put_together({"security.protocol": b"SASL_SSL"}, secret)
+    with pytest.raises(InvalidSettingsError, match=f"no key says how to connect; there are {keys}"):
+        put_together(secret)
+
+
+def test_a_secret_with_other_properties_beside_one_that_says_how_to_connect_is_no_error() -> None:
+    found = put_together({"security.protocol": b"SSL"}, {"request.timeout.ms": b"5000"})
+    assert found == {"security.protocol": "SSL", "request.timeout.ms": "5000"}

@@ -20,6 +20,7 @@ _AUTHORITY = re.compile(r"ca(-[^/]*)?\.crt")
 _OWN = {"user.crt": CHAIN, "tls.crt": CHAIN, "user.key": KEY, "tls.key": KEY}
 
 _KEYS_NAMED = 5
+"""Of Secrets in which something is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,12 @@ class SecretContent:
 def client_properties(secrets: Sequence[SecretContent], given: Mapping[str, str]) -> Mapping[str, str]:
     """Put together what the Secrets and `given`, the fields of the StreamApp, say.
 
-    Raises InvalidSettingsError for a property with two values, for one that is no text, and for a Secret of which no
-    key has a meaning: whoever names one does not want to connect in plain text. Bytes under a key without meaning here,
-    such as `user.p12`, are left out.
+    Raises InvalidSettingsError for a property with two values, for one that is no text, and where Secrets are given and
+    nothing says how to connect: whoever names a Secret does not mean to connect in plain text. Bytes under a key
+    without meaning here, such as `user.p12`, are left out.
     """
     properties, sources = dict(given), dict.fromkeys(given, "the StreamApp")
     for secret in secrets:
-        _refuse_without_meaning(secret)
         for name, value in _properties(secret).items():
             if properties.get(name, value) != value:
                 raise InvalidSettingsError(
@@ -52,18 +52,14 @@ def client_properties(secrets: Sequence[SecretContent], given: Mapping[str, str]
     authorities = [text for secret in secrets for text in _authorities(secret)]
     if authorities and TRUST not in properties:
         properties[TRUST] = "\n".join(dict.fromkeys(authorities))
+    if secrets and not any(value and has_meaning(name) for name, value in properties.items()):
+        keys = sorted({key for secret in secrets for key in secret.data})[:_KEYS_NAMED]
+        raise InvalidSettingsError(
+            f"secret {', '.join(secret.name for secret in secrets)}",
+            f"no key says how to connect; there are {', '.join(keys) or 'none'}",
+            "give each property a key of its own, such as security.protocol; a whole file under one key is not read",
+        )
     return properties
-
-
-def _refuse_without_meaning(secret: SecretContent) -> None:
-    if any(_AUTHORITY.fullmatch(key) or has_meaning(_OWN.get(key, key)) for key in secret.data):
-        return
-    keys = ", ".join(sorted(secret.data)[:_KEYS_NAMED]) or "nothing"
-    raise InvalidSettingsError(
-        f"secret {secret.name}",
-        f"it has {keys}, and no client property",
-        "give each property a key of its own, such as security.protocol; a whole file under one key is not read",
-    )
 
 
 def _properties(secret: SecretContent) -> Mapping[str, str]:

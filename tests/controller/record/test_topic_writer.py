@@ -260,7 +260,7 @@ def test_the_properties_of_a_secret_are_read_again_each_time(tmp_path: Path) -> 
     with pytest.raises(InvalidSettingsError, match="No such file"):
         read(settings)
     (tmp_path / "secret").mkdir()
-    with pytest.raises(InvalidSettingsError, match="it has nothing"):
+    with pytest.raises(InvalidSettingsError, match="there are none"):
         read(settings)  # in the clear, to any listener, it would go otherwise
     (tmp_path / "secret" / "security.protocol").write_text("SSL\n")
     (tmp_path / "secret" / "user.p12").write_bytes(b"\x82")
@@ -315,4 +315,4 @@ def test_without_the_properties_of_a_secret_no_process_is_started_and_the_log_sa
     (found,) = [one for one in logged if one["event"] == "flight record not sent"]
     assert found["log_level"] == "warning"
     assert str(tmp_path) in found["error"]
-    assert "it has nothing, and no client property" in found["error"]
+    assert "no key says how to connect; there are none" in found["error"]
