@@ -54,7 +54,8 @@ class Reason(Enum):
 
     Steady = _changes("Current replicas equal desired replicas.")
     StatefulSetMissing = _changes(
-        "The StatefulSet does not exist yet, or it was deleted. A finalizer can keep one that was deleted.",
+        "The StatefulSet does not exist yet, or it was deleted.",
+        "No action needed, unless a finalizer keeps one that is being deleted: then remove what it waits for.",
         consequence="The operator creates it with at least as many replicas as it last had.",
         gate="statefulset_is_observed",
         change_ends="It ends by itself, when the StatefulSet has its pods and all of them are ready.",
@@ -746,8 +747,7 @@ class Reason(Enum):
     )
     MemoryTooSmall = _coverage(
         "The remaining pods' memory limits have no room for the tasks of the leaving pods (`learners.memoryPerTask`).",
-        "Raise the memory limit of the container, bound RocksDB and lower `learners.memoryPerTask`, or set more "
-        "replicas.",
+        "Raise the container's memory limit, bound RocksDB and lower `learners.memoryPerTask`, or set more replicas.",
         consequence="The pod stays: the kernel kills a container that passes its limit.",
         gate="tasks_fit_into_memory",
         is_overridable=True,
@@ -828,7 +828,7 @@ class Reason(Enum):
         gives_way_to_evictions=True,
     )
     RolloutPodNotRunning = _rollouts(
-        "A pod that stays has the newest template, and does not run or is not ready.",
+        "A pod with the newest template does not run, or is not ready.",
         "Check that pod; if its image is bad, change the template.",
         consequence="No other pod is restarted.",
         gives_way_to_evictions=True,  # perhaps it cannot run on its node

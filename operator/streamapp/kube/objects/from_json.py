@@ -183,8 +183,8 @@ def volumes(
         template: The name of the claim template.
         statefulset_name: Of the StatefulSet.
         application_id: Whose process IDs count.
-        given_up: Ordinals whose volume is known until their pod is gone; of others a claim that is being deleted, or
-            has lost its volume, is left out.
+        given_up: Ordinals whose volume is known until their pod is gone; of others a claim that is being deleted is
+            left out. One that has lost its volume always is, until it is being deleted.
     """
     volumes_found = []
     for claim in live:
@@ -193,9 +193,9 @@ def volumes(
         number = name.removeprefix(prefix)
         if number == name or not _is_number(number):
             continue
-        ordinal = Ordinal(int(number))
-        is_going = "deletionTimestamp" in claim["metadata"] or claim.get("status", {}).get("phase") == "Lost"
-        if not is_going or ordinal in given_up:
+        ordinal, deleting = Ordinal(int(number)), "deletionTimestamp" in claim["metadata"]
+        is_lost = claim.get("status", {}).get("phase") == "Lost"
+        if ordinal in given_up if deleting else not is_lost:
             volumes_found.append(_volume(claim, ordinal, application_id))
     return tuple(volumes_found)
 
