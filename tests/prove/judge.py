@@ -223,10 +223,10 @@ class Judge:
     def _before_the_rollout(self, seen: Seen, was: int, now: int) -> str | None:
         """What is wrong with a removal down to `now` while pods that stay have an older template.
 
-        Nothing, if a pod that leaves does not run: the rollout waits for it.
+        Nothing, if those that go do not run: the rollout waits for them.
         """
-        wish = (self._store.get("streamapps", *self._place) or {"spec": {"replicas": 0}})["spec"]["replicas"]
-        if any(ordinal not in self._nodes.alive() for ordinal in range(wish, was)):
+        going = (run for ordinal, run in self._nodes.alive().items() if now <= ordinal < was)
+        if not any(seen.containers is None or run.id in seen.containers for run in going):
             return None
         return self.holds.of_templates(now, is_late=self._is_too_late(seen))
 

@@ -142,6 +142,14 @@ def test_a_pod_that_leaves_and_stops_the_rollout_goes_before_it(leaver: tuple[Po
     assert (told(decide(both, POLICY)), restarts(both)) == (("Hold", "RolloutInProgress"), [])
 
 
+def test_a_pod_that_runs_above_one_that_stops_the_rollout_waits_for_the_rollout() -> None:
+    """What the StreamApp says of limits and assignor can belong to the newer template."""
+    ill = a_pod(1, revision=NEW, ready=False, container=not_running())
+    held_up = held(Reason.RolloutInProgress)
+    snapshot = rolling(desired=1, record=held_up, workload={"pods": (a_pod(0), ill, a_pod(2, revision=NEW))})
+    assert (told(decide(snapshot, POLICY)), restarts(snapshot)) == (("Hold", "RolloutInProgress"), [])
+
+
 @pytest.mark.guarantee(4)
 @pytest.mark.parametrize(
     ("claims", "restarted"),

@@ -174,16 +174,21 @@ class _Held(OfEvidence):
     def _is_rollout_stuck(self) -> bool:
         """Tell whether the rollout waits for pods that leave: it and the scale-down would wait for each other.
 
-        A pod above the target that is missing, ill or going keeps each other one from restarting, perhaps for ever. Or
-        the brokers would move tasks of the next pod to restart cold. Nothing but another layout ends that, and the
-        scale-down brings one; brokers alone assign such a group, so two templates do not make it unpredictable.
+        A pod above the target that is missing, ill or going keeps each other one from restarting, perhaps for ever. It
+        runs nothing, so that its removal rests on no word of a template. Or the brokers would move tasks of the next
+        pod to restart cold. Nothing but another layout ends that, and the scale-down brings one; brokers alone assign
+        such a group, so two templates do not make it unpredictable.
         """
         found = next_restart(self.evidence, self.statefulset, self.hold.target)
         if not isinstance(found, Refusal):
             return False
         if found.reason in {Reason.RolloutPodNotRunning, Reason.PodTerminating}:
-            return self._are_staying_pods_well()
+            return self._are_down(self._next()) and self._are_staying_pods_well()
         return found.reason is Reason.WouldMoveCold and streams_group(self.evidence) is not None
+
+    def _are_down(self, candidate: RemovalCandidate) -> bool:
+        pods = map(self.snapshot.workload.pod, candidate.ordinals)
+        return all(pod is None or pod.terminating or not pod.is_running for pod in pods)
 
     def _are_staying_pods_well(self) -> bool:
         """As far as a rollout asks: each is there and stays, and those of the newest template are ready."""
