@@ -35,6 +35,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         _event(3, "get", OPERATOR, "mine", "statefulsets"),
         _event(4, "watch", OPERATOR, "mine", "pods"),
         _event(5, "delete", OPERATOR, "other", "pods"),
+        _event(6, "patch", OPERATOR, "mine", "statefulsets") | {"requestURI": "/apis/apps/v1/…?dryRun=All&force=true"},
         {"verb": "get", "user": {"username": OPERATOR}, "requestReceivedTimestamp": "2026-01-31T12:00:05Z"},
     ]
     file = Layout(tmp_path).audit_log
@@ -42,7 +43,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events))
 
 
-def test_writes_come_in_order_and_reads_do_not_count() -> None:
+def test_writes_come_in_order_and_reads_and_dry_runs_do_not_count() -> None:
     assert [(str(each), each.by_operator) for each in writes_since("mine", NOON)] == [
         ("patch streamapps/status mine/counter", True),
         ("update streamapps/scale mine/counter", False),
