@@ -392,7 +392,8 @@ MUTANTS = (
         "an unknown lag is caught up",
         _unknown_is_caught_up,
         "up-1-4-down",
-        survives="a copy without offsets was given in that very join; the reading before shows another layout",
+        ("restart in place",),
+        "told",
     ),
     Mutant("ends are read before the join", _ends_before_join, "behind"),
     Mutant("one reading is enough", _one_reading),
@@ -408,7 +409,14 @@ MUTANTS = (
     Mutant("positions may be an hour old", _old_positions, "up-then-down-later"),
     Mutant("the write carries no version", _no_fence, "down-4-3", ("freeze",)),
     Mutant("an old judgement is sent", _no_freshness, "down-4-3", ("slow server",)),
-    Mutant("nothing is read again before the removal", _no_second_look, "down-on-a-slow-server", ("wish",), "kafka"),
+    Mutant(
+        "nothing is read again before the removal",
+        _no_second_look,
+        "down-on-a-slow-server",
+        ("wish",),
+        "kafka",
+        survives="the newest StreamApp and the newest look at the group in memory are compared right before the write",
+    ),
     Mutant("what the watches told is judged once", _judged_by_watches, "kill-behind"),
     Mutant(
         "a removal is judged once", lambda: _once(GrantReplicas, CloseBudget), "down-behind", ("slow server",), "kafka"
