@@ -6,7 +6,7 @@ One application with a standby, under load, first without the agent.
 import json
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.scenarios.api_changes import WatchHistory, watch_history
+from lab.scenarios.api_changes import Change, watch_history
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from tests.lab.agents_door import LEAVING, PORT, REPORT, address, ask, bearer, secret
@@ -53,7 +53,9 @@ def test_the_agent_comes_pod_by_pod_and_nothing_rests_on_it_before_it_is_in_all(
         newest = {str(pod["metadata"]["labels"]["controller-revision-hash"]) for pod in one.app.pods()}
         told = [each.object for each in apps.changes() if each.object["status"].get("learnerSource") == "OnDemand"]
         # The last pod may restart with its agent just then: it does not run, and is asked for nothing.
-        assert revisions_at(version(told[0]), pods) == newest
+        seen = pods.changes()
+        assert told
+        assert all(revisions_at(version(status), seen) == newest for status in told)
         assert all(len(down) == 1 for down in pods.pods_down(among=3))
     assert one.worst_gap_since(began) < SESSION_TIMEOUT_SECONDS
 
@@ -63,9 +65,9 @@ def version(live: Mapping[str, Any]) -> int:
     return int(live["metadata"]["resourceVersion"])
 
 
-def revisions_at(revision: int, pods: WatchHistory) -> set[str]:
+def revisions_at(revision: int, pods: Sequence[Change]) -> set[str]:
     """The templates of the pods that stayed at that revision of the store."""
-    known = {each.name: each for each in pods.changes() if version(each.object) <= revision}
+    known = {each.name: each for each in pods if version(each.object) <= revision}
     kept = (each.object["metadata"] for each in known.values() if each.kind != "DELETED")
     return {str(one["labels"]["controller-revision-hash"]) for one in kept if "deletionTimestamp" not in one}
 

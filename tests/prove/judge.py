@@ -19,15 +19,13 @@ from tests.prove.bare.judge import tasks_away
 from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member, Run
 from tests.prove.holds.judge import HoldJudge
-from tests.prove.judge_claims import ClaimJudge, misrecorded, recorded
+from tests.prove.judge_claims import JUDGEMENT, ClaimJudge, misrecorded, recorded
 from tests.prove.judge_raises import RaiseJudge
 from tests.prove.kubelet import Nodes
 from tests.prove.looks import FRESH, Floors, Look, Seen, fitting_pairs
 from tests.prove.scene import must_wait
 
 Json = dict[str, Any]
-JUDGEMENT = 10.0
-"""Seconds that a judgement may be old when it is sent, however slow the server is or was when it answered."""
 AT_ONCE = 0.15
 """Seconds from the last live reads to the write: what a user says within them comes too late."""
 POSITIONS = 60.0 + FRESH

@@ -11,8 +11,8 @@ from streamapp.api.names import NEW_VOLUME, PROCESS_ID, RESTART
 from streamapp.api.v1alpha1.quantities import parse_quantity
 
 Json = dict[str, Any]
-NOTICED_WITHIN = 10.0
-"""Seconds that a judgement may be old: what becomes of a claim within them may come too late for it."""
+JUDGEMENT = 10.0
+"""Seconds that a judgement may be old when it is sent, however slow the server is or was when it answered."""
 SEEN_WITHIN = 60.0
 """Seconds in which an operator must have written what its user says, whatever befalls it: as long as a raise may take.
 Who deletes the StreamApp sooner deletes what stands on the StatefulSet."""
@@ -64,7 +64,7 @@ class ClaimJudge:
         metadata = (self._app() or {"metadata": {}})["metadata"]
         asked = metadata.get("annotations", {}).get(RESTART, "")
         since = self._deleted_at.get(_ordinal(pod))
-        if since is None or f"{pod['metadata']['uid']} {NEW_VOLUME}" in asked or self._now() - since <= NOTICED_WITHIN:
+        if since is None or f"{pod['metadata']['uid']} {NEW_VOLUME}" in asked or self._now() - since <= JUDGEMENT:
             return None
         return f"whose claim is being deleted since {self._now() - since:.0f} s, and nobody gave it up"
 

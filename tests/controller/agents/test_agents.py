@@ -23,6 +23,7 @@ from streamapp.kube.client.errors import ConflictError
 from streamapp.wire.agent_token import token
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
+from tests.support import example
 
 ON = {"enabled": True}
 SECRET = b"k" * 64
@@ -413,6 +414,21 @@ def test_a_text_in_the_spec_that_all_agents_contradict_is_not_gone_by(
         assert isinstance(task_set, TaskSet) if says is None else task_set == TopologyUnknown(says)
 
     on_a_bench(play, key_file, topology=TEXT)
+
+
+@pytest.mark.guarantee(2)
+def test_tasks_whose_changelogs_no_broker_shows_are_unknown_while_a_member_tells_of_their_state(
+    key_file: KeyFile,
+) -> None:
+    async def play(bench: Bench) -> None:
+        await pass_for(bench, 20)
+        application = (await gathered(bench)).application
+        application.memory.task_set = example.stateless_task_set()
+        task_set = (await gathered(bench)).snapshot.task_set
+        assert isinstance(task_set, TopologyUnknown)
+        assert "and no changelog of it is seen" in task_set.reason
+
+    on_a_bench(play, key_file)
 
 
 @pytest.mark.guarantee(2)

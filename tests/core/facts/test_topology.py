@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamapp.core.evidence.readings import state_beyond
 from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 from streamapp.core.facts.topology import (
@@ -20,6 +21,7 @@ from streamapp.core.facts.topology import (
     universe_of,
 )
 from streamapp.wire.members import decode_member
+from tests.support import example
 from tests.wire.captures import captured
 
 _TEXTS = Path(__file__).parent / "topologies"
@@ -216,7 +218,7 @@ def test_a_store_that_the_user_took_out_because_it_is_not_logged_leaves_a_statel
 
 
 @pytest.mark.guarantee(2)
-def test_a_changelog_that_a_broker_does_not_list_yet_makes_no_task_stateless() -> None:
+def test_a_changelog_that_a_broker_does_not_list_yet_is_missed_by_those_who_have_the_state() -> None:
     # The store is not next to a source: without its changelog it looks like one that is not logged.
     counts = parse_topology(
         text_of("counter")
@@ -229,11 +231,12 @@ def test_a_changelog_that_a_broker_does_not_list_yet_makes_no_task_stateless() -
     )
     assert isinstance(counts, Topology)
     evidence = topics({"counter-input": 2}, {})
-    assert [each.stateful for each in known(universe_of(counts, evidence)).tasks] == [False, False]
-    shown = [TaskId(0, 1), TaskId(7, 0)]
-    assert why(universe_of(counts, evidence, shown)).startswith("task 0_1 has state in the group, and by spec.topology")
+    unlogged = known(universe_of(counts, evidence))
+    assert [each.stateful for each in unlogged.tasks] == [False, False]
+    members = example.members(1)
+    assert state_beyond(unlogged, members, ()).startswith("task 0_0 has state by the word of wordcount-0")
     listed = topics({"counter-input": 2}, {"app-counts-changelog": 2})
-    assert universe_of(counts, listed, shown) == universe_of(counts, listed)
+    assert not state_beyond(known(universe_of(counts, listed)), members, ())
 
 
 def test_a_source_topic_that_is_not_there_holds() -> None:

@@ -247,8 +247,7 @@ class KafkaGroup:
             if isinstance(self._topology, TopologyUnknown):
                 return self._topology
             if self._topology is not None:
-                shown = _evidence(self._last).stateful
-                return universe_of(self._topology, await self._topics_of(self._topology), shown)
+                return universe_of(self._topology, await self._topics_of(self._topology))
             evidence = _evidence(self._last)
             return infer_universe(evidence, await self._topics(evidence.subscribed))
         except KafkaAccessError as error:

@@ -31,6 +31,7 @@ from streamapp.controller.reconcile.node_drains import NodeDrains
 from streamapp.controller.reconcile.quotas import QuotaLister
 from streamapp.controller.reconcile.shared_watch import SHARED
 from streamapp.core.evidence import eviction
+from streamapp.core.evidence.evidence import uncontradicted
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Raise, Snapshot
@@ -268,7 +269,7 @@ class Gatherer:
             key=key,
             streamapp=streamapp,
             live=live,
-            snapshot=snapshot,
+            snapshot=uncontradicted(snapshot, policy.timing),
             policy=policy,
             application=application,
             taken_at=facts.taken_at,

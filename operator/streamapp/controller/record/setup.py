@@ -31,7 +31,6 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 5.0
 """For the last lines, when the process ends; a disk that hangs does not keep it longer."""
-_NO_PROPERTIES = "see that the Secret is there and has a key for each property; it is read again"
 
 
 @dataclass(slots=True)
@@ -111,7 +110,8 @@ def _settings_of_topic(settings: Settings) -> KafkaSettings:
     try:
         properties = properties_in(folder)
     except OSError as error:
-        raise InvalidSettingsError(f"client properties in {folder}", cause(error), _NO_PROPERTIES) from error
+        next_step = "see that the Secret is there and has a key for each property; it is read again"
+        raise InvalidSettingsError(f"client properties in {folder}", cause(error), next_step) from error
     return read_settings(settings.record_bootstrap, properties, AllowedBrokers(settings.allowed_brokers))
 
 

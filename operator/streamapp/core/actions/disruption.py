@@ -24,6 +24,7 @@ from streamapp.core.facts.policy import DisruptionPolicy, LearnerSource
 from streamapp.core.facts.workload import Budget, Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now, input_of_restart
+from streamapp.core.gates.chains import REPLACEMENT_GATES
 from streamapp.core.gates.drain_gates import learners_have_room
 from streamapp.core.gates.evaluate import Approval, evaluate, still_covered, takes_nothing_away
 from streamapp.core.gates.safety_gates import the_other_pods_are_ready
@@ -254,7 +255,9 @@ def _pod_that_is_down(evidence: Evidence, around: Around) -> Pod | None:
     if latest is None or around.takes_pods or around.step_progress is not None or evidence.snapshot.app.fault:
         return None
     down = (pod for pod in _due(evidence) if not pod.is_running)
-    return next((pod for pod in down if takes_nothing_away(input_of_restart(evidence, pod, latest))), None)
+    return next(
+        (pod for pod in down if takes_nothing_away(input_of_restart(evidence, pod, latest), REPLACEMENT_GATES)), None
+    )
 
 
 def _open_for(pod: Pod, reason: Reason) -> Disruptions:

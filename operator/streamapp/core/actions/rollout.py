@@ -4,6 +4,7 @@ The StatefulSet is `OnDelete`, so a pod restarts only when we delete it: one at 
 removal, the next only when the last one is well. Pods that are about to leave are not restarted for nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from streamapp.core.evidence.agent_views import silence
@@ -71,6 +72,33 @@ def next_replacement(evidence: Evidence, statefulset: StatefulSet) -> Restart | 
     return _Rollout(evidence, statefulset, statefulset.replicas, latest).next_that_is_down()
 
 
+def ordinals_in_its_way(evidence: Evidence, statefulset: StatefulSet) -> frozenset[Ordinal]:
+    """The pods that keep every other one from being restarted: they are missing, ill or going."""
+    pods = [pod for pod in evidence.snapshot.workload.pods if pod.ordinal < statefulset.replicas]
+    not_well = _not_well(statefulset, pods)
+    return frozenset({*not_well.going, *not_well.ill, *not_well.missing})
+
+
+@dataclass(frozen=True, slots=True)
+class _NotWell:
+    """The pods that a rollout waits for."""
+
+    going: tuple[Ordinal, ...]
+    ill: tuple[Ordinal, ...]
+    """Of the newest template: an older one may be what the rollout mends."""
+    missing: tuple[Ordinal, ...]
+
+
+def _not_well(statefulset: StatefulSet, granted: Sequence[Pod]) -> _NotWell:
+    newest = [pod for pod in granted if pod.revision == statefulset.update_revision and not pod.terminating]
+    there = {pod.ordinal for pod in granted}
+    return _NotWell(
+        going=tuple(pod.ordinal for pod in granted if pod.terminating),
+        ill=tuple(pod.ordinal for pod in newest if not (pod.is_running and pod.ready)),
+        missing=tuple(one for one in map(Ordinal, range(statefulset.replicas)) if one not in there),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Rollout(OfEvidence):
     """One look at a rollout."""
@@ -90,7 +118,7 @@ class _Rollout(OfEvidence):
         in_turn = self._in_turn(allowed)
         if isinstance(in_turn, Refusal):
             return in_turn
-        down = next((pod for pod in in_turn if takes_nothing_away(self._case(pod))), None)
+        down = next((pod for pod in in_turn if takes_nothing_away(self._case(pod), REPLACEMENT_GATES)), None)
         if down is not None:
             return Restart(down, Reason.RestartOfIdlePod)
         verdict = self._one_of(in_turn)
@@ -179,20 +207,17 @@ class _Rollout(OfEvidence):
 
         What ails a pod may be what the restart that a user asks for mends. Nobody else restarts meanwhile.
         """
-        pods = self._granted_pods()
-        going = [pod.ordinal for pod in pods if pod.terminating]
-        if going:
-            return Refusal(Reason.PodTerminating, f"ordinal {first_few(going)}")
-        newest = [pod for pod in pods if not self._is_outdated(pod)]
-        ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
-        missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
-        is_asked = [pod for pod in allowed if pod.ordinal in ill and self._is_asked_for(pod)]
-        down = tuple(pod for pod in is_asked if takes_nothing_away(self._case(pod)))
-        if down and not missing:
+        not_well = _not_well(self.statefulset, self._granted_pods())
+        if not_well.going:
+            return Refusal(Reason.PodTerminating, f"ordinal {first_few(not_well.going)}")
+        is_asked = [pod for pod in allowed if pod.ordinal in not_well.ill and self._is_asked_for(pod)]
+        down = tuple(pod for pod in is_asked if takes_nothing_away(self._case(pod), REPLACEMENT_GATES))
+        if down and not not_well.missing:
             return down
-        if missing or len(ill) > len(is_asked[:1]):
-            return Refusal(Reason.RolloutPodNotRunning, f"ordinal {first_few([*ill, *missing])}")
-        return self._agent_that_is_missing([pod.ordinal for pod in newest]) or tuple(is_asked) or allowed
+        if not_well.missing or len(not_well.ill) > len(is_asked[:1]):
+            return Refusal(Reason.RolloutPodNotRunning, f"ordinal {first_few([*not_well.ill, *not_well.missing])}")
+        newest = [pod.ordinal for pod in self._granted_pods() if not self._is_outdated(pod)]
+        return self._agent_that_is_missing(newest) or tuple(is_asked) or allowed
 
     def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
         """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
-from streamapp.core.actions.rollout import next_restart
+from streamapp.core.actions.rollout import next_restart, ordinals_in_its_way
 from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence.capacity.floors import least_replicas
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
@@ -175,28 +175,23 @@ class _Held(OfEvidence):
         """Tell whether the rollout waits for pods that leave: it and the scale-down would wait for each other.
 
         A pod above the target that is missing, ill or going keeps each other one from restarting, perhaps for ever. It
-        runs nothing, so that its removal rests on no word of a template. Or the brokers would move tasks of the next
-        pod to restart cold. Nothing but another layout ends that, and the scale-down brings one; brokers alone assign
-        such a group, so two templates do not make it unpredictable.
+        runs nothing, so that its removal rests on no word of a template. A pod above it that runs goes before it by a
+        user's word alone. Or the brokers would move tasks of the next pod to restart cold. Nothing but another layout
+        ends that, and the scale-down brings one; brokers alone assign such a group, so two templates do not make it
+        unpredictable.
         """
         found = next_restart(self.evidence, self.statefulset, self.hold.target)
         if not isinstance(found, Refusal):
             return False
         if found.reason in {Reason.RolloutPodNotRunning, Reason.PodTerminating}:
-            return self._are_down(self._next()) and self._are_staying_pods_well()
+            next_ones, in_its_way = self._next(), ordinals_in_its_way(self.evidence, self.statefulset)
+            may_go = self._are_down(next_ones) or self._override(next_ones) is not None
+            return may_go and all(ordinal >= self.hold.target for ordinal in in_its_way)
         return found.reason is Reason.WouldMoveCold and streams_group(self.evidence) is not None
 
     def _are_down(self, candidate: RemovalCandidate) -> bool:
         pods = map(self.snapshot.workload.pod, candidate.ordinals)
         return all(pod is None or pod.terminating or not pod.is_running for pod in pods)
-
-    def _are_staying_pods_well(self) -> bool:
-        """As far as a rollout asks: each is there and stays, and those of the newest template are ready."""
-        staying = [pod for pod in self.snapshot.workload.pods if pod.ordinal < self.hold.target]
-        newest = self.statefulset.update_revision
-        return len(staying) == self.hold.target and all(
-            not pod.terminating and (pod.revision != newest or (pod.is_running and pod.ready)) for pod in staying
-        )
 
     def _next(self) -> RemovalCandidate:
         """The pods that are judged in this pass."""

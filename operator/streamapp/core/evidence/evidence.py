@@ -6,6 +6,7 @@ its `ReadingEvidence`.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -19,12 +20,27 @@ from streamapp.core.facts.group import GroupDescription, GroupReading, Member, O
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets
-from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.policy import ScalingPolicy, Timing
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import Pod, Workload
 
 Derived = TypeVar("Derived")
+
+
+def uncontradicted(snapshot: Snapshot, timing: Timing) -> Snapshot:
+    """The facts; which tasks there are is unknown if a member or an agent tells of more state than the topics show.
+
+    Called once by the gathering, so that nothing that is decided or reported sees the tasks without their doubt.
+    """
+    known = snapshot.task_set
+    if isinstance(known, TopologyUnknown):
+        return snapshot
+    groups = (reading.group for reading in snapshot.readings)
+    members = (member for group in groups if isinstance(group, GroupDescription) for member in group.members)
+    doubt = state_beyond(known, members, fresh(snapshot, timing).values())
+    # After a join the members say anew what they have, and the topics are read anew.
+    return replace(snapshot, task_set=TopologyUnknown(doubt, may_show_after_a_join=True)) if doubt else snapshot
 
 
 class ReadingEvidence:
@@ -113,18 +129,6 @@ class Evidence:
     def agent_view(self) -> AgentView | None:
         """The newest view of all agents."""
         return self.agent_views[0] if self.agent_views else None
-
-    @cached_property
-    def task_set(self) -> TaskSet | TopologyUnknown:
-        """The tasks there are, if they are known and no member and no agent tells of more state than that."""
-        known = self.snapshot.task_set
-        if isinstance(known, TopologyUnknown):
-            return known
-        groups = (reading.group for reading in self.snapshot.readings)
-        members = (member for group in groups if isinstance(group, GroupDescription) for member in group.members)
-        doubt = state_beyond(known, members, self.fresh_reports.values())
-        # After a join the members say anew what they have, and the topics are read anew.
-        return TopologyUnknown(doubt, may_show_after_a_join=True) if doubt else known
 
     def of(self, reading: GroupReading) -> ReadingEvidence | None:
         """What follows from one reading; None if the group could not be described."""

@@ -135,26 +135,17 @@ def parse_topology(text: str) -> Topology | TopologyUnknown:
         return TopologyUnknown(str(doubt))
 
 
-def universe_of(
-    topology: Topology, topics: TopicEvidence, with_state: Collection[TaskId] = ()
-) -> TaskSet | TopologyUnknown:
+def universe_of(topology: Topology, topics: TopicEvidence) -> TaskSet | TopologyUnknown:
     """Join the text with the topics on the cluster.
 
     A store without a changelog counts as one that is not logged. But a broker that is cut off from its controller can
-    list topics as they were before that changelog was made.
-
-    Args:
-        topology: The text, parsed.
-        topics: What the cluster shows.
-        with_state: Tasks that are assigned as standby, or for which a member of the group reports a position: each of
-            them has a changelog.
+    list topics as they were before that changelog was made: `readings.state_beyond` asks who has seen more state.
     """
     try:
         _refuse_too_large(_parts_by_text(topology, each, topics) for each in topology.subtopologies)
         tasks = [task for each in topology.subtopologies for task in _tasks(topology, each, topics)]
         stores = {store for each in topology.subtopologies for store in each.stores}
         _refuse_strangers(topics, {topics.changelog(store) for store in stores})
-        _refuse_state_without_changelog(tasks, with_state)
         return TaskSet(tuple(tasks)) if tasks else TopologyUnknown(f"the topology has no task; {_NEW_TEXT}")
     except _DoubtError as doubt:
         return TopologyUnknown(str(doubt))
@@ -320,15 +311,6 @@ def _refuse_strangers(topics: TopicEvidence, known: set[str]) -> None:
         raise _DoubtError(
             f"{strangers[0]} looks like a changelog of the application and belongs to no store of spec.topology; "
             f"{_NEW_TEXT}, or delete the topic if nothing uses it"
-        )
-
-
-def _refuse_state_without_changelog(tasks: Iterable[TaskFacts], with_state: Collection[TaskId]) -> None:
-    wrong = sorted(task.id for task in tasks if not task.stateful and task.id in with_state)
-    if wrong:
-        raise _DoubtError(
-            f"task {wrong[0]} has state in the group, and by spec.topology none of its stores has a changelog on the "
-            f"cluster; {_NEW_TEXT}, or wait until the brokers list all topics"
         )
 
 

@@ -43,7 +43,7 @@ class GateInput(OfEvidence):
 
     def task_set(self) -> TaskSet | Refusal:
         """The tasks there are, if they are known."""
-        task_set = self.evidence.task_set
+        task_set = self.snapshot.task_set
         if isinstance(task_set, TopologyUnknown):
             return Refusal(Reason.TopologyUnknown, task_set.reason, needs_rebalance=task_set.may_show_after_a_join)
         return task_set

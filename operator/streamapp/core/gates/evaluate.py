@@ -25,7 +25,6 @@ from streamapp.core.gates.chains import (
     NEVER_RAN_GATES,
     READINESS_GATES,
     REMOVAL_GATES,
-    REPLACEMENT_GATES,
     TWO_PLACES_GATES,
 )
 from streamapp.core.gates.drain_gates import progress
@@ -113,18 +112,18 @@ def still_covered(case: GateInput, reading_age: timedelta) -> Refusal | None:
     return first_refusal((*rules.lasting, *rules.coverage), case) or _join_is_old(case)
 
 
-def takes_nothing_away(case: GateInput, gates: Iterable[Gate] | None = None) -> bool:
+def takes_nothing_away(case: GateInput, gates: Iterable[Gate]) -> bool:
     """Tell whether a pod does not run and has nobody in the group.
 
     Args:
         case: The restart that is judged.
-        gates: What else must be so; by default all of `REPLACEMENT_GATES`.
+        gates: What else must be so, of `REPLACEMENT_GATES`.
     """
     ordinal = case.candidate.lowest
     pod, placement = case.snapshot.workload.pod(ordinal), case.placement()
     if pod is None or pod.is_running or isinstance(placement, Refusal) or placement.may_be_of(ordinal):
         return False
-    return first_refusal(REPLACEMENT_GATES if gates is None else gates, case) is None
+    return first_refusal(gates, case) is None
 
 
 def _rules_of(case: GateInput) -> "_Rules":

@@ -143,7 +143,7 @@ def pods(
         live: The pods with the StreamApp's label.
         statefulset_name: Pods are called `<statefulset>-<ordinal>`.
         statefulset_uid: Their controller; None where it is gone and has left orphans, which all count.
-        container: Name of the application's container; empty for the first.
+        container: Name of the application's container; empty where the pods have one.
         known: Pods as they were read last, which are not read again; afterwards these pods.
     """
     named = [one for one in live if _is_pod_of(statefulset_name, one["metadata"]["name"])]
@@ -195,7 +195,8 @@ def volumes(
             continue
         ordinal, deleting = Ordinal(int(number)), "deletionTimestamp" in claim["metadata"]
         is_lost = claim.get("status", {}).get("phase") == "Lost"
-        if ordinal in given_up if deleting else not is_lost:
+        is_known = ordinal in given_up if deleting else not is_lost
+        if is_known:
             volumes_found.append(_volume(claim, ordinal, application_id))
     return tuple(volumes_found)
 
