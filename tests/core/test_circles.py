@@ -1,7 +1,9 @@
 """No state waits for itself: whatever a decision waits for comes by its own next steps, or by a word that it names.
 
-The table of states of a rollout that brings the agent, each walked to where nothing changes any more. All else is well
-there, so an end that is neither the goal nor a question to the user is a circle.
+Two tables of states, each walked to where nothing changes any more. In the first a rollout brings the agent, and all
+else is well: so an end that is neither the goal nor a question to the user is a circle. In the second pods are not
+well, and stay so. An end that is not the goal then names the pod that somebody has to mend, or has a word for its user;
+and what it asks for is tried.
 """
 
 from dataclasses import replace
@@ -9,9 +11,11 @@ from itertools import product
 
 import pytest
 
-from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
+from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScaleDownPolicy
 from streamapp.core.reasons import Reason
+from tests.support import ill_rollout
 from tests.support.agent_rollout import PODS, World, walk
+from tests.support.ill_rollout import Health, IllWorld, Protocol
 
 NEWEST = {
     "no pod": frozenset[int](),
@@ -88,3 +92,54 @@ def test_pods_that_leave_restart_too_where_only_their_agents_can_end_the_hold() 
     )
     end, _ = walk(world)
     assert (end.newest, end.is_done) == (frozenset(range(PODS)), True)
+
+
+STAYING, LEAVING = (frozenset({0}), frozenset({1})), (frozenset({2}), frozenset({3}), frozenset({2, 3}))
+
+
+def ill_worlds(ills: tuple[frozenset[int], ...], desired: int) -> tuple[IllWorld, ...]:
+    """Each state with these pods not well."""
+    newest = (NEWEST["no pod"], NEWEST["pods that stay"], NEWEST["pods that leave"], NEWEST["every pod"])
+    return tuple(
+        IllWorld(desired=desired, ills=ill, health=health, newest=new, protocol=protocol)
+        for ill, health, new, protocol in product(ills, Health, newest, Protocol)
+    )
+
+
+def ends_well(world: IllWorld) -> bool:
+    """Whether it ends at its goal; by its user's word, where brokers would move tasks cold though every pod is well."""
+    end, decision = ill_rollout.walk(world)
+    reasons = {decision.reason, *(one.reason for one in decision.conditions)}
+    return end.is_done or (Reason.WouldMoveCold in reasons and ends_at_once(end))
+
+
+def ends_at_once(world: IllWorld) -> bool:
+    """Whether its user's word brings it to its goal."""
+    told = replace(world, rollout=RolloutPolicy.IMMEDIATE, scale_down=ScaleDownPolicy.IMMEDIATE)
+    return ill_rollout.walk(told)[0].is_done
+
+
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize("desired", [2, ill_rollout.PODS])
+def test_a_pod_that_stays_and_is_not_well_is_named_and_all_goes_on_once_it_is_mended(desired: int) -> None:
+    circles = []
+    for world in ill_worlds(STAYING, desired):
+        end, decision = ill_rollout.walk(world)
+        is_named = ill_rollout.whom_it_names(decision) >= end.ills
+        if not end.is_done and not (is_named and ends_well(end.mended())):
+            circles.append((world, decision.reason, decision.detail))
+    assert circles == []
+
+
+@pytest.mark.guarantee(8)
+def test_a_pod_that_leaves_and_is_not_well_is_in_nobodys_way() -> None:
+    """But a pod above it that runs leaves before it: beside a rollout that takes its user's word."""
+    circles = []
+    for world in ill_worlds(LEAVING, 2):
+        end, decision = ill_rollout.walk(world)
+        runs_above = end.replicas - 1 not in end.ills or end.health is Health.UNREADY
+        is_named = decision.reason is Reason.RolloutInProgress and ill_rollout.whom_it_names(decision) >= end.ills
+        is_for_a_word = decision.reason is Reason.WouldMoveCold or (runs_above and is_named)
+        if not end.is_done and not (is_for_a_word and ends_at_once(end)):
+            circles.append((world, decision.reason, decision.detail))
+    assert circles == []

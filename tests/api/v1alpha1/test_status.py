@@ -135,7 +135,11 @@ def test_a_condition_that_is_well_asks_for_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("ready", "granted", "desired", "detail"),
-    [(2, 3, 3, "2 of 3 pods are ready."), (3, 3, 5, "3 of 5 pods are ready."), (3, 2, 2, "3 of 3 pods are ready.")],
+    [
+        (2, 3, 3, "2 of 3 pods are ready; ordinal 2."),
+        (3, 3, 5, "3 of 5 pods are ready."),
+        (3, 2, 2, "3 of 3 pods are ready."),
+    ],
     ids=["one is missing", "more are wished for", "one is going"],
 )
 def test_ready_says_how_many_pods_are(ready: int, granted: int, desired: int, detail: str) -> None:

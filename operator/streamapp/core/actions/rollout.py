@@ -25,6 +25,8 @@ from streamapp.core.reasons import Reason
 
 MOST_JUDGED = 3
 """Pods that are considered for the next restart: each costs as much as the judgement of a removal."""
+STOPPED_BY_PODS = frozenset({Reason.RolloutPodNotRunning, Reason.PodTerminating})
+"""Why no pod is next where others are not well: the detail names them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
-from streamapp.core.actions.rollout import next_restart, ordinals_in_its_way
+from streamapp.core.actions.rollout import STOPPED_BY_PODS, next_restart, ordinals_in_its_way
 from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence.capacity.floors import least_replicas
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
@@ -157,8 +157,8 @@ class _Held(OfEvidence):
         if self.hold.gave_up_at is not None and not self._is_overridden:
             return _hold(Reason.GaveUp, "", self.hold)
         verdict = self._judged(self._next())
-        if isinstance(verdict, Refusal) and verdict.reason is Reason.RolloutInProgress and self._is_rollout_stuck():
-            verdict = self._judged(replace(self._next(), is_before_rollout=True))
+        if isinstance(verdict, Refusal) and verdict.reason is Reason.RolloutInProgress:
+            verdict = self._beside_a_rollout(verdict)
         if isinstance(verdict, Refusal):
             return self._wait(or_waits_for_place(self.evidence, verdict, self.hold))
         if self.is_new and not self.snapshot.app.dry_run:
@@ -171,7 +171,17 @@ class _Held(OfEvidence):
         override = self._override(candidate)
         return self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
 
-    def _is_rollout_stuck(self) -> bool:
+    def _beside_a_rollout(self, refusal: Refusal) -> Approval | Refusal:
+        """What a rollout refuses, judged before it where it waits for pods that leave; else whom it waits for."""
+        found = next_restart(self.evidence, self.statefulset, self.hold.target)
+        if not isinstance(found, Refusal):
+            return refusal
+        if self._waits_for_leavers(found):
+            return self._judged(replace(self._next(), is_before_rollout=True))
+        is_stopped = found.reason in STOPPED_BY_PODS
+        return replace(refusal, detail=f"{refusal.detail}; it waits for {found.detail}") if is_stopped else refusal
+
+    def _waits_for_leavers(self, found: Refusal) -> bool:
         """Tell whether the rollout waits for pods that leave: it and the scale-down would wait for each other.
 
         A pod above the target that is missing, ill or going keeps each other one from restarting, perhaps for ever. It
@@ -180,10 +190,7 @@ class _Held(OfEvidence):
         ends that, and the scale-down brings one; brokers alone assign such a group, so two templates do not make it
         unpredictable.
         """
-        found = next_restart(self.evidence, self.statefulset, self.hold.target)
-        if not isinstance(found, Refusal):
-            return False
-        if found.reason in {Reason.RolloutPodNotRunning, Reason.PodTerminating}:
+        if found.reason in STOPPED_BY_PODS:
             next_ones, in_its_way = self._next(), ordinals_in_its_way(self.evidence, self.statefulset)
             may_go = self._are_down(next_ones) or self._override(next_ones) is not None
             return may_go and all(ordinal >= self.hold.target for ordinal in in_its_way)

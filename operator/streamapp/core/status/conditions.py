@@ -17,13 +17,14 @@ from streamapp.core.actions.decision import (
     Verdict,
 )
 from streamapp.core.actions.rebalance_trigger import with_refused
-from streamapp.core.actions.rollout import Restart
+from streamapp.core.actions.rollout import STOPPED_BY_PODS, Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.failing_pods import expired_pods, faults, without_room, without_run
 from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupState, StandbySetting
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet
@@ -114,7 +115,7 @@ def _place_or_readiness(findings: DecisionFacts) -> Refusal:
     """What remaining pods wait for: a place in the cluster, or else that they are ready."""
     lacking = _lacking(findings)
     has_place = lacking is None or lacking.reason not in {Reason.QuotaExceeded, Reason.PodsUnschedulable}
-    return Refusal(Reason.PodsNotReady) if lacking is None or has_place else lacking
+    return _not_ready(findings) if lacking is None or has_place else lacking
 
 
 def _lacking(findings: DecisionFacts) -> Refusal | None:
@@ -126,15 +127,19 @@ def _lacking(findings: DecisionFacts) -> Refusal | None:
         return room
     if failure is not None:
         return failure
-    return Refusal(Reason.PodsNotReady) if _awaited(findings) else None
+    return _not_ready(findings) if _awaited(findings) else None
 
 
-def _awaited(findings: DecisionFacts) -> int:
-    """Count the remaining pods that are not ready; a pod that a hold removes need not become ready."""
-    wanted = _wanted(findings)
+def _not_ready(findings: DecisionFacts) -> Refusal:
+    awaited = _awaited(findings)
+    return Refusal(Reason.PodsNotReady, f"ordinal {first_few(awaited)}" if awaited else "")
+
+
+def _awaited(findings: DecisionFacts) -> list[Ordinal]:
+    """The remaining pods that are not ready; a pod that a hold removes need not become ready."""
     pods = findings.snapshot.workload.pods
-    ready = [pod for pod in pods if pod.ordinal < wanted and pod.ready and not pod.terminating]
-    return wanted - len(ready)
+    ready = {pod.ordinal for pod in pods if pod.ready and not pod.terminating}
+    return [ordinal for ordinal in map(Ordinal, range(_wanted(findings))) if ordinal not in ready]
 
 
 def _wanted(findings: DecisionFacts) -> int:
@@ -162,7 +167,7 @@ def _change_of_pods(findings: DecisionFacts) -> Refusal | None:
     rollout, template = findings.rollout, findings.convergence.waits_for
     if rollout is not None and rollout.reason is not Reason.RolloutPaused:
         is_said = isinstance(rollout, Refusal) and rollout.reason in _SAY_WHAT_USERS_MUST_KNOW
-        told = rollout.detail if isinstance(rollout, Refusal) and is_said else _what_waits(findings.evidence)
+        told = rollout.detail if isinstance(rollout, Refusal) and is_said else _what_waits(findings)
         if isinstance(rollout, Refusal):
             return with_refused(replace(rollout, detail=told), findings.snapshot, findings.policy.timing)
         return Refusal(rollout.reason, told)
@@ -176,10 +181,13 @@ def _change_of_pods(findings: DecisionFacts) -> Refusal | None:
     return None
 
 
-def _what_waits(evidence: Evidence) -> str:
+def _what_waits(findings: DecisionFacts) -> str:
+    evidence, rollout = findings.evidence, findings.rollout
     asked = sorted(evidence.asked_for)
-    waits = f"The restart of ordinal {first_few(asked)} is waiting." if asked else "The rollout is waiting."
-    return f"{waits} {COLD_RETURN}" if _returns_cold(evidence) else waits
+    waits = f"The restart of ordinal {first_few(asked)}" if asked else "The rollout"
+    stops = rollout if isinstance(rollout, Refusal) and rollout.reason in STOPPED_BY_PODS else None
+    told = f"{waits} is waiting." if stops is None else f"{waits} waits for {stops.detail}."
+    return f"{told} {COLD_RETURN}" if _returns_cold(evidence) else told
 
 
 def _returns_cold(evidence: Evidence) -> bool:
