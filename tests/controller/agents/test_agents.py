@@ -36,6 +36,7 @@ TEXT = """Topologies:
       <-- S
 """
 OTHER = TEXT.replace("counts", "sums")
+MORE = f"{TEXT}{TEXT.split(maxsplit=1)[1].replace('0', '1').replace('lines', 'words').replace('counts', 'sums')}"
 
 
 @pytest.fixture
@@ -369,10 +370,14 @@ def texts(*by_ordinal: str | None) -> dict[int, str]:
         (texts(TEXT, TEXT, TEXT), TEXT),
         (texts(TEXT, TEXT), ""),
         (texts(TEXT, TEXT, OTHER), ""),
+        (texts(TEXT, TEXT, MORE), MORE),
+        (texts(OTHER, TEXT, MORE), ""),
         (texts("nonsense", "nonsense", "nonsense"), ""),
     ],
 )
-def test_the_text_of_the_topology_is_what_all_agents_say(key_file: KeyFile, told: dict[int, str], wired: str) -> None:
+def test_the_text_of_the_topology_is_what_all_agents_say_or_one_that_has_all_of_it(
+    key_file: KeyFile, told: dict[int, str], wired: str
+) -> None:
     async def play(bench: Bench) -> None:
         bench.agents.topologies = told
         for _ in range(3):

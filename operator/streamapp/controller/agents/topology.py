@@ -1,7 +1,7 @@
 """Chooses the topology: the text of the spec, or the text on which all agents agree.
 
 Called by `agents.poller` and `reconcile.gather`. The agents report the topology that really runs. While pods run
-different topologies, the last common text stays in force, and no pod is removed.
+different topologies, that which has all of the others is in force, or else the last common one. No pod is removed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,10 +19,19 @@ def _parsed(text: str) -> Topology | TopologyUnknown:
 
 
 def common_topology(readings: Sequence[AgentReading]) -> str:
-    """The text that all these agents report, if it can be parsed; else empty."""
-    texts = {read.topology for read in readings}
-    text = texts.pop() if len(texts) == 1 else None
-    return text if text is not None and isinstance(_parsed(text), Topology) else ""
+    """The text that all these agents report, or that of one which has all that the others have; else empty.
+
+    While a new template brings more sub-topologies, pods report different ones.
+    """
+    texts = sorted({read.topology or "" for read in readings})
+    known = [(text, topology) for text in texts if isinstance(topology := _parsed(text), Topology)]
+    if len(known) < len(texts):
+        return ""
+    return next((text for text, whole in known if all(_has_all_of(whole, part) for _, part in known)), "")
+
+
+def _has_all_of(whole: Topology, part: Topology) -> bool:
+    return whole.sinks >= part.sinks and all(each in whole.subtopologies for each in part.subtopologies)
 
 
 def contradiction(in_spec: str, reported: str, workload: Workload) -> TopologyUnknown | None:

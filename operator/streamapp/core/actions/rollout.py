@@ -48,7 +48,7 @@ def next_restart(evidence: Evidence, statefulset: StatefulSet, target: int) -> R
     latest = evidence.snapshot.latest
     if latest is None:
         return None
-    return _Rollout(evidence, statefulset, target, latest).next()
+    return _Rollout(evidence.of_restarts, statefulset, target, latest).next()
 
 
 def to_drain(evidence: Evidence, statefulset: StatefulSet, target: int) -> Ordinal | None:
@@ -60,7 +60,7 @@ def to_drain(evidence: Evidence, statefulset: StatefulSet, target: int) -> Ordin
         target: Replicas that stay.
     """
     latest = evidence.snapshot.latest
-    return None if latest is None else _Rollout(evidence, statefulset, target, latest).to_drain()
+    return None if latest is None else _Rollout(evidence.of_restarts, statefulset, target, latest).to_drain()
 
 
 def next_replacement(evidence: Evidence, statefulset: StatefulSet) -> Restart | None:
@@ -71,7 +71,7 @@ def next_replacement(evidence: Evidence, statefulset: StatefulSet) -> Restart | 
     latest = evidence.snapshot.latest
     if latest is None:
         return None
-    return _Rollout(evidence, statefulset, statefulset.replicas, latest).next_that_is_down()
+    return _Rollout(evidence.of_restarts, statefulset, statefulset.replicas, latest).next_that_is_down()
 
 
 def ordinals_in_its_way(evidence: Evidence, statefulset: StatefulSet) -> frozenset[Ordinal]:

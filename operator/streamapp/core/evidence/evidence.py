@@ -5,7 +5,7 @@ fact of its own and decides nothing. Readings are immutable, so that all that re
 its `ReadingEvidence`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
@@ -13,14 +13,20 @@ from typing import TypeVar
 from streamapp.core.evidence.agent_views import AgentsUnavailable, AgentView, fresh, silence, views
 from streamapp.core.evidence.coverage import CopyMap, ReadSince, map_copies, map_copies_by_agents
 from streamapp.core.evidence.membership import MemberPlacement, place_members
-from streamapp.core.evidence.readings import state_beyond
-from streamapp.core.evidence.running_tasks import active_holders, running_by_agents, running_tasks
+from streamapp.core.evidence.readings import KEPT_FOR, state_beyond
+from streamapp.core.evidence.running_tasks import (
+    active_holders,
+    has_other_subtopologies,
+    running_by_agents,
+    running_tasks,
+    without_unborn,
+)
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading, Member, ObservedRebalance
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets
-from streamapp.core.facts.policy import ScalingPolicy, Timing
+from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy, Timing
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import Pod, Workload
@@ -89,6 +95,12 @@ class ReadingEvidence:
         return self._copies_by_agents[id(view)][1]
 
 
+def _not_in_pods(reading: ReadingEvidence, ordinals: Collection[Ordinal]) -> Iterable[Member]:
+    """The members that none of these pods has."""
+    placed = {one.id for ordinal in ordinals for one in reading.placement.members(ordinal)}
+    return (one for one in reading.group.members if one.id not in placed)
+
+
 class Evidence:
     """What follows from one snapshot under one policy."""
 
@@ -102,6 +114,30 @@ class Evidence:
     def under(self, policy: ScalingPolicy) -> "Evidence":
         """The same facts under another policy."""
         return self if policy == self.policy else Evidence(self.snapshot, policy)
+
+    @cached_property
+    def of_restarts(self) -> "Evidence":
+        """The facts that restarts are judged by while pods have different templates, and perhaps topologies.
+
+        Sub-topologies that no leader has assigned yet are left out. Where users want restarts without coverage
+        (`Immediate`), they need not say first which topology the group has in between.
+        """
+        known, latest = self.snapshot.task_set, self.snapshot.latest
+        statefulset, pods = self.snapshot.workload.statefulset, self.snapshot.workload.pods
+        older = {pod.ordinal for pod in pods if statefulset and pod.revision != statefulset.update_revision}
+        if not older or latest is None or isinstance(known, TopologyUnknown) or self.latest is None:
+            return self
+        young = (one for one in self.snapshot.readings if latest.ended_at - one.ended_at <= KEPT_FOR)
+        seen = [found for found in map(self.of, young) if found is not None]
+        task_set: TaskSet | TopologyUnknown = without_unborn(
+            known,
+            [each.group for each in seen],
+            [one for each in seen for one in _not_in_pods(each, {pod.ordinal for pod in pods} - older)],
+            [report for ordinal, report in self.fresh_reports.items() if ordinal in older],
+        )
+        if self.policy.rollout is RolloutPolicy.IMMEDIATE and has_other_subtopologies(known, self.latest.group):
+            task_set = TopologyUnknown("the new template has other sub-topologies, and its policy is Immediate")
+        return self if task_set is known else Evidence(replace(self.snapshot, task_set=task_set), self.policy)
 
     @property
     def hold_record(self) -> HoldRecord | None:

@@ -84,3 +84,31 @@ def running_by_agents(
         seen = {task.id for task in report.tasks or () if task.is_active and task.state is TaskState.RUNNING}
         running |= {task for task in given & seen if len(holders[task]) == 1}
     return frozenset(running)
+
+
+def without_unborn(
+    known: TaskSet, groups: Iterable[GroupDescription], older: Iterable[Member], reports: Iterable[AgentReport]
+) -> TaskSet:
+    """The tasks without the sub-topologies that a new template brings and that no leader assigns.
+
+    A leader of the older template does not know them: no task of them is on any member, so no restart can stop one.
+    What members and agents of the older template have on their disks is of a sub-topology that ran before.
+
+    Args:
+        known: What the topology and the topics gave.
+        groups: All that were seen of late.
+        older: Members in pods of an older template, and those in no pod that is known.
+        reports: Of agents in pods of an older template.
+    """
+    given = (one.assignment for group in groups for one in group.members if one.assignment is not None)
+    born = {task.subtopology for each in given for task in (*each.active, *each.standby)}
+    born |= {task.subtopology for one in older if one.subscription is not None for task in one.subscription.offsets}
+    born |= {task.id.subtopology for report in reports for task in report.tasks or ()}
+    kept = tuple(task for task in known.tasks if task.id.subtopology in born)
+    return known if not kept or len(kept) == len(known.tasks) else TaskSet(kept)
+
+
+def has_other_subtopologies(known: TaskSet, group: GroupDescription) -> bool:
+    """Whether the group runs other sub-topologies than those that are known, each as a whole."""
+    given = {task.subtopology for one in group.members if one.assignment is not None for task in one.assignment.active}
+    return given != {task.id.subtopology for task in known.tasks}

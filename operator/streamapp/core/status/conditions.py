@@ -91,8 +91,13 @@ def conditions_after_raise(raised: Raise, unread: str) -> tuple[Condition, ...]:
     )
 
 
-_SAY_WHAT_USERS_MUST_KNOW = {Reason.FirstRestartUncovered, Reason.StandbysNotRaisable}
-"""What a rollout waits for that only a user can give: the detail is what it costs, or what the brokers say."""
+_SAY_WHAT_USERS_MUST_KNOW = {
+    Reason.FirstRestartUncovered,
+    Reason.StandbysNotRaisable,
+    Reason.TaskNotInTopology,
+    Reason.TaskUnassigned,
+}
+"""What a rollout may wait for that only a user can give: the detail is what it costs, or what others say."""
 
 
 def _ready(findings: DecisionFacts) -> Condition:

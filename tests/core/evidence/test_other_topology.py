@@ -1,0 +1,150 @@
+"""A new template brings more sub-topologies, or fewer: which restarts go on, and what stops them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.core.actions.decision import RestartPod
+from streamapp.core.decide import decide
+from streamapp.core.facts.group import Member, NoOffsets
+from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
+from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
+from tests.builders import POLICY, a_pod, a_snapshot, pods
+from tests.support import example
+
+NEW = "wordcount-new"
+NEW_TASKS = tuple(TaskId(1, number) for number in range(2))
+IMMEDIATE = replace(POLICY, rollout=RolloutPolicy.IMMEDIATE)
+SECOND = timedelta(seconds=1)
+
+
+def more(*, stateful: bool) -> TaskSet:
+    """The tasks with one sub-topology more."""
+    behind = {one: {"more": TopicPartition("wordcount-more-changelog", one.partition)} for one in NEW_TASKS}
+    new = (
+        TaskFacts(
+            id=one,
+            stateful=stateful,
+            changelogs=tuple(behind[one].values()) if stateful else (),
+            source_partitions=(TopicPartition("other", one.partition),),
+            stores=behind[one] if stateful else {},
+        )
+        for one in NEW_TASKS
+    )
+    return TaskSet((*example.task_set().tasks, *new))
+
+
+def with_dirs(members: Iterable[Member], on: int) -> tuple[Member, ...]:
+    """The group, where this pod has state of the new sub-topology on its disk."""
+    return tuple(one if one.id != f"wordcount-{on}-consumer" else _with_offsets(one) for one in members)
+
+
+def _with_offsets(one: Member) -> Member:
+    assert one.subscription is not None
+    offsets = {**one.subscription.offsets, **dict.fromkeys(NEW_TASKS, NoOffsets.RUNNING)}
+    return replace(one, subscription=replace(one.subscription, offsets=offsets))
+
+
+def with_new_tasks(members: Iterable[Member], on: int) -> tuple[Member, ...]:
+    """The group under a leader of the new template: this pod runs the new sub-topology."""
+    return tuple(one if one.id != f"wordcount-{on}-consumer" else _running_new(one) for one in members)
+
+
+def _running_new(one: Member) -> Member:
+    assert one.subscription is not None
+    assert one.assignment is not None
+    owned = one.subscription.owned_partitions | {TopicPartition("other", each.partition) for each in NEW_TASKS}
+    return replace(
+        one,
+        assignment=replace(one.assignment, active=one.assignment.active | set(NEW_TASKS)),
+        subscription=replace(one.subscription, owned_partitions=owned),
+    )
+
+
+def rolling(*updated: int, **changes: Any) -> Snapshot:
+    """The newest template is in the StatefulSet; these pods have it."""
+    with_it = {f"p{number}": a_pod(number, revision=NEW) for number in updated}
+    workload = {"pods": pods(3, **with_it)}
+    return a_snapshot(desired=3, record=None, statefulset={"update_revision": NEW}, workload=workload, **changes)
+
+
+def restarts(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[int]:
+    return [step.ordinal for step in decide(snapshot, policy).plan if isinstance(step, RestartPod)]
+
+
+def waits_for(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> tuple[str, str]:
+    (told,) = [one for one in decide(snapshot, policy).conditions if one.type == "Reconciling"]
+    return told.reason.name, told.detail
+
+
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize("standbys", [True, False])
+@pytest.mark.parametrize("stateful", [True, False])
+@pytest.mark.parametrize("updated", [(), (2,)], ids=["no pod has it", "an older leader assigns"])
+def test_a_sub_topology_that_no_leader_assigns_yet_stops_no_rollout(
+    updated: tuple[int, ...], stateful: bool, standbys: bool
+) -> None:
+    members = example.members(3, standbys=standbys)
+    found = rolling(*updated, members=members, task_set=more(stateful=stateful))
+    assert restarts(found) == [1 if updated else 2]
+
+
+@pytest.mark.guarantee(1)
+def test_where_all_pods_have_the_newest_template_a_sub_topology_that_nobody_runs_holds() -> None:
+    asked = a_snapshot(desired=2, record=None, task_set=more(stateful=False))
+    assert (decide(asked, POLICY).verdict.value, decide(asked, POLICY).reason.name) == ("Hold", "TaskUnassigned")
+
+
+@pytest.mark.guarantee(1)
+def test_a_sub_topology_that_a_pod_of_the_older_template_ran_is_no_new_one() -> None:
+    members = with_dirs(example.members(3), on=0)
+    assert waits_for(rolling(members=members, task_set=more(stateful=True))) == ("TaskUnassigned", "task 1_0, 1_1")
+    # On the pod of the newest template it is: a leader of that template assigned it for a while.
+    back = with_dirs(example.members(3), on=2)
+    assert restarts(rolling(2, members=back, task_set=more(stateful=True))) == [1]
+
+
+@pytest.mark.guarantee(1)
+def test_nor_is_one_that_was_assigned_a_moment_ago() -> None:
+    now, before = example.members(3), with_new_tasks(example.members(3), on=2)
+    of_late = (example.reading(now, SECOND), example.reading(now, 15 * SECOND), example.reading(before, 40 * SECOND))
+    found = replace(rolling(2, task_set=more(stateful=False)), readings=of_late)
+    assert waits_for(found) == ("TaskUnassigned", "task 1_0, 1_1")
+    long_ago = (*of_late[:2], example.reading(before, 90 * SECOND))
+    assert restarts(replace(found, readings=long_ago)) == [1]
+
+
+@pytest.mark.guarantee(1)
+def test_nor_one_that_an_agent_of_the_older_template_sees_on_its_disk() -> None:
+    members = example.members(3)
+    policy = ScalingPolicy(agent=True, source=LearnerSource.STANDBYS)
+    plain = rolling(members=members, task_set=more(stateful=False), agents=example.agents(members))
+    assert restarts(plain, policy) == [2]
+    seen = example.agents(members)
+    (first, *_), zero = seen.words[Ordinal(0)], Ordinal(0)
+    assert first.tasks is not None  # type: ignore[union-attr]
+    local = replace(first.tasks[0], id=NEW_TASKS[0])  # type: ignore[union-attr]
+    said = tuple(replace(one, tasks=(*(one.tasks or ()), local)) for one in seen.words[zero])  # type: ignore[arg-type, union-attr]
+    found = replace(plain, agents=replace(seen, words={**seen.words, zero: said}))
+    assert restarts(found, policy) == []
+
+
+@pytest.mark.parametrize("updated", [(), (2,)])
+def test_a_text_that_lacks_what_the_group_runs_is_asked_for_unless_restarts_need_no_cover(
+    updated: tuple[int, ...],
+) -> None:
+    found = rolling(*updated, members=with_new_tasks(example.members(3), on=2))
+    assert (restarts(found), waits_for(found)) == ([], ("TaskNotInTopology", "task 1_0, 1_1"))
+    assert restarts(found, IMMEDIATE) == [1 if updated else 2]
+
+
+@pytest.mark.guarantee(1)
+def test_even_then_a_task_on_its_way_is_waited_for() -> None:
+    members = example.members(3)
+    last = replace(members[2], assignment=replace(members[2].assignment, active=frozenset({example.task(4)})))  # type: ignore[type-var]
+    assert restarts(rolling(members=(*members[:2], last)), IMMEDIATE) == []
