@@ -8,13 +8,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * The state directory of an instance: its size, and the free space of its volume. Learners need space before they start.
+ * The state directory of an instance: its size, that of each task in it, and the free space of its volume. Learners need space before they start.
  *
  * <p>It measures at most twice a minute, since it reads the size of every file.
  * It reports nothing if the directory is missing or holds too many files.
@@ -30,7 +32,7 @@ public final class StateDirectory {
     private long measuredAt;
     private Size size;
 
-    private record Size(long taken, long free, String fileSystem) {}
+    private record Size(long taken, Map<String, Long> tasks, long free, String fileSystem) {}
 
     /** Takes the directory of one application below {@code state.dir}. It reads nothing yet. */
     public StateDirectory(Path directory) {
@@ -54,20 +56,26 @@ public final class StateDirectory {
         }
     }
 
-    /** Adds {@code stateBytes}, {@code freeBytes} and {@code fileSystem} if they are known. */
-    public synchronized void addTo(JsonObject json) {
+    /**
+     * Adds {@code stateBytes}, {@code freeBytes} and {@code fileSystem} if they are known.
+     *
+     * @return the bytes of each task that had a directory, by its ID: parts of {@code stateBytes}, measured with it
+     */
+    public synchronized Map<String, Long> addTo(JsonObject json) {
         long now = System.nanoTime();
         if (size == null || now - measuredAt >= INTERVAL_NANOS) {
             size = measured();
             measuredAt = now;
         }
-        if (size != null) {
-            json.addProperty("stateBytes", size.taken());
-            json.addProperty("freeBytes", size.free());
-            if (size.fileSystem() != null) {
-                json.addProperty("fileSystem", size.fileSystem());
-            }
+        if (size == null) {
+            return Map.of();
         }
+        json.addProperty("stateBytes", size.taken());
+        json.addProperty("freeBytes", size.free());
+        if (size.fileSystem() != null) {
+            json.addProperty("fileSystem", size.fileSystem());
+        }
+        return size.tasks();
     }
 
     /** Returns the kernel's boot ID and the device number, which only volumes of one disk on one node share; null without Linux. */
@@ -85,12 +93,22 @@ public final class StateDirectory {
         }
         LongAdder files = new LongAdder();
         LongAdder bytes = new LongAdder();
+        Map<String, Long> tasks = new HashMap<>();
         try {
             Files.walkFileTree(directory, new SimpleFileVisitor<>() {
+                @Override
+                public FileVisitResult preVisitDirectory(Path visited, BasicFileAttributes attributes) {
+                    if (directory.equals(visited.getParent()) && TASK.matcher(visited.getFileName().toString()).matches()) {
+                        tasks.put(visited.getFileName().toString(), 0L);
+                    }
+                    return FileVisitResult.CONTINUE;
+                }
+
                 @Override
                 public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
                     files.increment();
                     bytes.add(attributes.size());
+                    tasks.computeIfPresent(directory.relativize(file).getName(0).toString(), (task, taken) -> taken + attributes.size());
                     return files.sum() > MAX_FILES ? FileVisitResult.TERMINATE : FileVisitResult.CONTINUE;
                 }
 
@@ -105,7 +123,7 @@ public final class StateDirectory {
                     return FileVisitResult.CONTINUE;
                 }
             });
-            return files.sum() > MAX_FILES ? null : new Size(bytes.sum(), Files.getFileStore(directory).getUsableSpace(), fileSystem());
+            return files.sum() > MAX_FILES ? null : new Size(bytes.sum(), Map.copyOf(tasks), Files.getFileStore(directory).getUsableSpace(), fileSystem());
         } catch (IOException | SecurityException e) {
             return null;
         }

@@ -56,14 +56,14 @@ public record Probe(long sequence, long beganAt, JsonArray instances) {
         List<TaskMetrics.Task> tasks = tasks(instance, kafka, streams, limitations);
         addThreads(json, instance, kafka, streams);
         addIdentity(json, instance, limitations);
-        instance.configuration().state().addTo(json);
+        Map<String, Long> taskBytes = instance.configuration().state().addTo(json);
         if (instance.cleanedTasks() > 0) {
             json.addProperty("cleanedTasks", instance.cleanedTasks());
         }
         if (tasks != null) {
             Map<String, List<KafkaApi.Position>> positions = positions(instance, tasks, kafka, streams, state, limitations);
             JsonArray array = new JsonArray();
-            tasks.forEach(task -> array.add(json(task, positions.getOrDefault(task.id(), List.of()))));
+            tasks.forEach(task -> array.add(json(task, taskBytes.get(task.id()), positions.getOrDefault(task.id(), List.of()))));
             json.add("tasks", array);
         }
         JsonArray all = new JsonArray();
@@ -178,12 +178,15 @@ public record Probe(long sequence, long beganAt, JsonArray instances) {
         return wanted;
     }
 
-    private static JsonObject json(TaskMetrics.Task task, List<KafkaApi.Position> positions) {
+    private static JsonObject json(TaskMetrics.Task task, Long bytes, List<KafkaApi.Position> positions) {
         JsonObject json = new JsonObject();
         json.addProperty("id", task.id());
         json.addProperty("role", task.active() ? "active" : "standby");
         if (task.state() != null) {
             json.addProperty("state", task.state());
+        }
+        if (bytes != null) {
+            json.addProperty("stateBytes", bytes);
         }
         if (!positions.isEmpty()) {
             JsonArray stores = new JsonArray();

@@ -9,6 +9,7 @@ import com.google.gson.JsonObject;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -23,6 +24,22 @@ class StateDirectoryTest {
         assertEquals(70_060, json.get("stateBytes").getAsLong());
         long free = Files.getFileStore(folder).getUsableSpace();
         assertEquals(free, json.get("freeBytes").getAsLong(), free * 0.05);
+    }
+
+    @Test
+    void eachTaskHasWhatItsOwnDirectoryTakes(@TempDir Path folder) throws IOException {
+        Files.createDirectories(folder.resolve("0_1/rocksdb/counts"));
+        Files.write(folder.resolve("0_1/rocksdb/counts/000012.sst"), new byte[90_000]);
+        Files.write(folder.resolve("0_1/.checkpoint"), new byte[7]);
+        Files.createDirectories(folder.resolve("1_12/rocksdb/0_1"));
+        Files.write(folder.resolve("1_12/rocksdb/0_1/000013.sst"), new byte[1_000]);
+        Files.createDirectories(folder.resolve("0_2"));
+        Files.createDirectories(folder.resolve("global"));
+        Files.write(folder.resolve("global/.checkpoint"), new byte[30]);
+        Files.write(folder.resolve("0_3"), new byte[5]);
+        JsonObject json = new JsonObject();
+        assertEquals(Map.of("0_1", 90_007L, "1_12", 1_000L, "0_2", 0L), new StateDirectory(folder).addTo(json));
+        assertEquals(91_042, json.get("stateBytes").getAsLong());
     }
 
     @Test
@@ -44,7 +61,9 @@ class StateDirectoryTest {
 
     @Test
     void whereNothingLiesNothingIsSaid(@TempDir Path folder) {
-        assertFalse(said(new StateDirectory(folder.resolve("missing"))).has("stateBytes"));
+        StateDirectory missing = new StateDirectory(folder.resolve("missing"));
+        assertFalse(said(missing).has("stateBytes"));
+        assertEquals(Map.of(), missing.addTo(new JsonObject()));
     }
 
     private static JsonObject said(StateDirectory state) {
