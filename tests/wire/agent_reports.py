@@ -91,7 +91,7 @@ FULL: Json = {
             ],
             "topology": "Topologies:\n   Sub-topology: 0\n",
             "tasks": [
-                {"id": "0_1", "role": "active", "state": "running", "stores": []},
+                {"id": "0_1", "role": "active", "state": "running", "stateBytes": 190_000_000, "stores": []},
                 {
                     "id": "0_2",
                     "role": "standby",
@@ -160,7 +160,11 @@ def tasks(draw: st.DrawFn) -> list[Json]:
         stores = draw(st.sets(st.sampled_from(["a", "b", "c"])))
         places = [{"store": name, "partition": partition, "position": draw(COUNTS)} for name in sorted(stores)]
         required = {"id": st.just(f"{subtopology}_{partition}"), "role": st.sampled_from(["active", "standby"])}
-        optional = {"state": st.sampled_from(["running", "restoring"]), "stores": st.just(places)}
+        optional = {
+            "state": st.sampled_from(["running", "restoring"]),
+            "stateBytes": COUNTS,
+            "stores": st.just(places),
+        }
         found.append(draw(some(required, optional)))
     return found
 

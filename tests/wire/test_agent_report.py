@@ -47,7 +47,7 @@ EVERYTHING = ReadReport(
         as_of=ASKED_AT - timedelta(milliseconds=250),
         process_id=ProcessId.parse(PROCESS),
         tasks=(
-            LocalTask(id=TaskId(0, 1), is_active=True, state=TaskState.RUNNING),
+            LocalTask(id=TaskId(0, 1), is_active=True, state=TaskState.RUNNING, state_bytes=190_000_000),
             LocalTask(id=TaskId(0, 2), is_active=False, state=None, positions={"counts": 4711}),
         ),
         heard=AnnouncementAck(

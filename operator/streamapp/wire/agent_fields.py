@@ -186,6 +186,7 @@ class TaskFields(_Fields):
     id: str
     role: Literal["active", "standby"]
     state: KnownTaskState = None
+    state_bytes: Maybe[Count] = None
     stores: Maybe[Bounded[StoreFields]] = None
 
 

@@ -248,7 +248,13 @@ def _task(fields: TaskFields, where: str) -> LocalTask:
             raise _undecodable(f"{place}.store", f"store {store.store[:_LONGEST_SHOWN]} is there twice")
         positions[store.store] = store.position
     is_active = fields.role == "active"
-    return LocalTask(id=task, is_active=is_active, state=fields.state if is_active else None, positions=positions)
+    return LocalTask(
+        id=task,
+        is_active=is_active,
+        state=fields.state if is_active else None,
+        positions=positions,
+        state_bytes=fields.state_bytes,
+    )
 
 
 def _times(fields: TaskTimesFields, where: str, asked_at: datetime) -> TaskTimes:

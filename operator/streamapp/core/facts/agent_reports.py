@@ -71,6 +71,8 @@ class LocalTask:
     positions: Mapping[str, int] = field(default_factory=dict)
     """By store: the next offset that this copy applies. A store that is missing is unknown; a running active has none
     to apply."""
+    state_bytes: int | None = None
+    """What this copy takes on the volume, a part of the report's own `state_bytes`; None: the agent does not tell."""
 
 
 MOST_LEAVING = 1_000
