@@ -154,6 +154,7 @@ class PortedAgents:
                 if task in member.active
                 else None,
                 positions={} if task in member.running else {"counts": int(volume.get(task, 0))},
+                state_bytes=BYTES_OF_A_TASK if group.truth.shape.streams and task in volume else None,
             )
             for member in members
             for task in sorted(member.active | member.standby)

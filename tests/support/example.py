@@ -4,7 +4,7 @@
 holds standbys of the two of its neighbour. Everything is well, stable, and was read twice.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -179,18 +179,27 @@ def two_readings(group: tuple[Member, ...]) -> tuple[GroupReading, ...]:
     return reading(group, SECOND), reading(group, 15 * SECOND)
 
 
-def report(one: Member, ago: timedelta = SECOND, **changes: Any) -> AgentReport:
-    """What the agent in a member's pod says: the same as the brokers, with our assignor at work and nobody leaving."""
+def report(one: Member, ago: timedelta = SECOND, sizes: Mapping[int, int] | None = None, **changes: Any) -> AgentReport:
+    """What the agent in a member's pod says: the same as the brokers, with our assignor at work and nobody leaving.
+
+    Args:
+        one: The member.
+        ago: How old it is.
+        sizes: Bytes of tasks, by partition; the agent does not tell those of the others.
+        changes: Other fields.
+    """
     said, given = one.subscription, one.assignment
     if said is None or given is None:
         raise ValueError(f"member {one.id}: its pod's agent would know more than it shows")
     tasks = [
-        LocalTask(id=each, is_active=True, state=_state(said.offsets.get(each)), positions=_positions(said, each))
-        for each in sorted(given.active)
-    ]
-    tasks += [
-        LocalTask(id=each, is_active=False, state=None, positions=_positions(said, each))
-        for each in sorted(given.standby)
+        LocalTask(
+            id=each,
+            is_active=each in given.active,
+            state=_state(said.offsets.get(each)) if each in given.active else None,
+            positions=_positions(said, each),
+            state_bytes=None if sizes is None else sizes.get(each.partition),
+        )
+        for each in (*sorted(given.active), *sorted(given.standby))
     ]
     ordinal = int(one.client_id.rpartition("-")[2])
     whole = AgentReport(

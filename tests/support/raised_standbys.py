@@ -41,7 +41,7 @@ TWICE = replace(RAISED, instead_of=1, is_second=True, to=2)
 
 def reports(members: tuple[Member, ...], **changes: Any) -> AgentsSeen:
     aside = AssignorInactive(AsideKind.STREAMS_PROTOCOL, "the broker assigns")
-    room = {"state_bytes": 2_000, "free_bytes": 1_000_000}
+    room = {"state_bytes": 2_000, "free_bytes": 1_000_000, "sizes": dict.fromkeys(range(example.PARTITIONS), 1_000)}
     return example.agents(members, is_ours=False, aside=aside, **{**room, **changes})
 
 

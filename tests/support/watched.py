@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from streamapp.api.validation.parse import parse
 from streamapp.core.actions.decision import Decision
@@ -89,7 +90,11 @@ class Watched:
             )
             for number in self.owned.get(ordinal, ())
         )
-        changes = {"pod_uid": self.pods[ordinal].uid, "incarnation": f"jvm-{self.jvms[ordinal]}", "tasks": tasks}
+        changes: dict[str, Any] = {
+            "pod_uid": self.pods[ordinal].uid,
+            "incarnation": f"jvm-{self.jvms[ordinal]}",
+            "tasks": tasks,
+        }
         return example.report(member, (0.5 - at) * SECOND, **changes)
 
     def _decision(self) -> Decision:

@@ -1,6 +1,7 @@
 """Whether learners fit onto the volumes of the pods that stay."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,12 @@ BARE = example.members(3, standbys=False)
 MEGA = 1_000_000
 
 
-def reports(state: int | None, free: int | None, members: tuple[Member, ...] = BARE) -> dict[Ordinal, AgentReport]:
-    found = [example.report(one, state_bytes=state, free_bytes=free) for one in members]
+def reports(
+    state: int | None, free: int | None, members: tuple[Member, ...] = BARE, **changes: Any
+) -> dict[Ordinal, AgentReport]:
+    """With tasks that take half of it each, unless something else is said of them."""
+    words = {"sizes": None if state is None else dict.fromkeys(range(6), state // 2), **changes}
+    found = [example.report(one, state_bytes=state, free_bytes=free, **words) for one in members]
     return {one.ordinal: one for one in found}
 
 
@@ -42,6 +47,61 @@ def test_what_has_been_learned_already_is_not_needed_again() -> None:
 
 
 GIGA = 1_000_000_000
+SKEWED = {4: 90 * GIGA, 5: 1 * GIGA}
+"""The tasks of the pod that leaves."""
+
+
+@pytest.mark.guarantee(1)
+def test_a_large_task_does_not_fit_where_an_average_one_would() -> None:
+    judged = room_for_learners(reports(91 * GIGA, 55 * GIGA, sizes=SKEWED), {Ordinal(2)}, example.task_set())
+    assert judged == Room(90 * GIGA, 55 * GIGA, pods(0))
+    assert isinstance(judged, Room)
+    assert (str(judged), judged.is_enough) == ("ordinal 0: 90000 MB are needed, 55000 MB are free", False)
+
+
+def test_of_those_that_leave_the_largest_count_as_many_as_come() -> None:
+    """Two of four come to each of two pods: not twice the largest, and not twice the average."""
+    members = (*(example.member(ordinal) for ordinal in range(2)), example.member(2, active=range(4)))
+    found = reports(100, 60, members, sizes={0: 5, 1: 40, 2: 50, 3: 5})
+    assert room_for_learners(found, {Ordinal(2)}, example.task_set()) == Room(90, 60, pods(0))
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+@pytest.mark.parametrize(("behind", "whole"), [(1, 2), (2, 1)])
+def test_of_two_copies_that_leave_the_larger_one_tells_what_is_needed(
+    behind: int, whole: int, *, is_older: bool
+) -> None:
+    """The other one is behind."""
+    copies = ((example.member(behind, standby=(0,)), 7), (example.member(whole, active=(0,)), 50))
+    found = [example.report(one, sizes=None if is_older else {0: size}, state_bytes=size) for one, size in copies]
+    found += [example.report(example.member(0), state_bytes=0, free_bytes=60)]
+    judged = room_for_learners({one.ordinal: one for one in found}, {Ordinal(1), Ordinal(2)}, example.task_set())
+    assert judged == Room(50, 60, pods(0), untold=Ordinal(whole) if is_older else None)
+
+
+def test_an_agent_that_tells_no_bytes_of_tasks_has_one_task_that_takes_all() -> None:
+    older = reports(100, 60, sizes=None)
+    judged = room_for_learners(older, {Ordinal(2)}, example.task_set())
+    assert judged == Room(100, 60, pods(0), untold=Ordinal(2))
+    assert str(judged).endswith("; the agent of ordinal 2 does not tell bytes of each task")
+    both = room_for_learners(older, {Ordinal(1), Ordinal(2)}, example.task_set())
+    assert both == Room(200, 60, pods(0), untold=Ordinal(1))
+
+
+def test_a_hold_ends_where_a_volume_can_take_all_that_a_pod_has() -> None:
+    """Also if its agent tells of no task: whatever they take, they take no more together."""
+    judged = room_for_learners(reports(100, 110, sizes=None), {Ordinal(2)}, example.task_set())
+    assert isinstance(judged, Room)
+    assert judged.is_enough
+
+
+def test_a_task_that_is_not_told_takes_what_the_others_leave() -> None:
+    found = reports(100, 60, sizes={4: 90})
+    assert room_for_learners(found, {Ordinal(2)}, example.task_set()) == Room(90, 60, pods(0))
+    found = reports(100, 60, sizes={4: 30})
+    assert room_for_learners(found, {Ordinal(2)}, example.task_set()) == Room(70, 60, pods(0), untold=Ordinal(2))
+    found, both = reports(100, 60, sizes={2: 50, 3: 50, 4: 100}), {Ordinal(1), Ordinal(2)}
+    assert room_for_learners(found, both, example.task_set()) == Room(200, 60, pods(0))
 
 
 def disks(*free: int, file_systems: tuple[str | None, ...] = ()) -> dict[Ordinal, AgentReport]:
@@ -52,7 +112,8 @@ def disks(*free: int, file_systems: tuple[str | None, ...] = ()) -> dict[Ordinal
         example.report(one, state_bytes=0, free_bytes=each * GIGA, file_system=name)
         for one, each, name in zip(group, free, names, strict=True)
     ]
-    leaves = example.report(example.member(3, active=(0, 1, 2)), state_bytes=30 * GIGA, free_bytes=0)
+    leaver = example.member(3, active=(0, 1, 2))
+    leaves = example.report(leaver, sizes=dict.fromkeys(range(3), 10 * GIGA), state_bytes=30 * GIGA, free_bytes=0)
     return {one.ordinal: one for one in (*found, leaves)}
 
 
@@ -84,9 +145,13 @@ def test_volumes_of_one_disk_have_its_space_once() -> None:
 def test_a_pod_that_has_fewer_tasks_than_others_can_get_more_of_those_that_leave() -> None:
     full = [example.report(example.member(0, active=(0, 1, 2)), state_bytes=0, free_bytes=90 * GIGA)]
     full += [example.report(example.member(1), state_bytes=0, free_bytes=15 * GIGA)]
-    full += [example.report(example.member(2, active=(4, 5)), state_bytes=20 * GIGA, free_bytes=0)]
+    leaver, sizes = example.member(2, active=(4, 5)), {4: 10 * GIGA, 5: 10 * GIGA}
+    full += [example.report(leaver, sizes=sizes, state_bytes=20 * GIGA, free_bytes=0)]
     judged = room_for_learners({one.ordinal: one for one in full}, {Ordinal(2)}, example.task_set())
     assert judged == Room(20 * GIGA, 15 * GIGA, pods(1))
+
+
+TEN_EACH = dict.fromkeys(range(6), 10 * GIGA)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +169,7 @@ def test_standbys_are_judged_by_volume_too(
     """Three pods with two tasks of 10 GB each: with a standby of each, two pods would have six copies each."""
     found = {
         Ordinal(ordinal): example.report(
-            one, state_bytes=20 * GIGA, free_bytes=free[ordinal] * GIGA, file_system=names[ordinal]
+            one, sizes=TEN_EACH, state_bytes=20 * GIGA, free_bytes=free[ordinal] * GIGA, file_system=names[ordinal]
         )
         for ordinal, one in enumerate(BARE)
     }
@@ -117,12 +182,53 @@ def test_the_pods_that_are_left_have_all_copies_and_none_has_two_of_a_task(
 ) -> None:
     """Six tasks of 10 GB; each pod has two now, and four of twelve copies, or one of each task."""
     found = {
-        Ordinal(ordinal): example.report(one, state_bytes=20 * GIGA, free_bytes=90 * GIGA)
+        Ordinal(ordinal): example.report(one, sizes=TEN_EACH, state_bytes=20 * GIGA, free_bytes=90 * GIGA)
         for ordinal, one in enumerate(BARE)
     }
     judged = room_for_standbys(found, example.task_set(), standbys, staying)
     assert isinstance(judged, Room)
     assert judged.needed == needed * GIGA
+
+
+@pytest.mark.parametrize(
+    ("sizes", "needed"),
+    [
+        ({0: 2, 1: 0, 2: 9, 3: 3, 4: 4, 5: 1}, [13, 6, 12]),
+        (None, [20, 20, 20]),
+    ],
+    ids=["the largest that the pod lacks", "all of each other pod as one task"],
+)
+def test_the_largest_standbys_that_a_pod_lacks_come_to_it(sizes: dict[int, int] | None, needed: list[int]) -> None:
+    """Each of three pods has two of six tasks, and gets two copies more."""
+    for ordinal, expected in enumerate(needed):
+        found = reports(10, 1000, sizes=sizes)
+        found[Ordinal(ordinal)] = replace(found[Ordinal(ordinal)], free_bytes=0)
+        judged = room_for_standbys(found, example.task_set(), 1, staying=3)
+        assert isinstance(judged, Room)
+        assert (judged.ordinals, judged.needed, judged.free) == (pods(ordinal), expected, 0)
+
+
+def test_a_disk_gets_no_more_copies_of_the_largest_task_than_there_are_to_be() -> None:
+    """Pods 1 and 2 share a disk: with a standby the task of 9 bytes can be there twice, without one once."""
+    found = reports(10, 1000, sizes={0: 9, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1})
+    shared = {ordinal: replace(one, file_system=f"node:{ordinal > 0}") for ordinal, one in found.items()}
+    shared[Ordinal(2)] = replace(shared[Ordinal(2)], free_bytes=0)
+    judged = room_for_standbys(shared, example.task_set(), 1, staying=3)
+    assert judged == Room(9 + 9 + 1 + 1, 0, pods(1, 2))
+    assert room_for_standbys(shared, example.task_set(), 0, staying=2) == Room(9 + 1, 0, pods(1, 2))
+
+
+def test_a_disk_gets_as_many_copies_as_its_pods_lack_of_their_shares() -> None:
+    """Five copies come to pods 1 and 2: three tasks of 9 bytes could have six there."""
+    members = (example.member(0, active=(0, 1, 5)), example.member(1, active=(2,)), example.member(2, active=(3, 4)))
+    found = reports(30, 1000, members, sizes={0: 9, 1: 9, 5: 9, 2: 1, 3: 1, 4: 1})
+    shared = {ordinal: replace(one, free_bytes=0, file_system=f"node:{ordinal > 0}") for ordinal, one in found.items()}
+    assert room_for_standbys(shared, example.task_set(), 1, staying=3) == Room(5 * 9, 0, pods(1, 2))
+
+
+def test_room_for_standbys_of_a_task_that_no_pod_has_is_unknown() -> None:
+    found = reports(10, 1000, (*BARE[:2], example.member(2, active=(4,))))
+    assert room_for_standbys(found, example.task_set(), 1, staying=2) == RoomUnknown(Ordinal(0))
 
 
 @pytest.mark.parametrize(("state", "free", "ordinal"), [(None, 1, 2), (1, None, 0)])
@@ -141,7 +247,8 @@ def test_what_is_not_told_is_unknown(state: int | None, free: int | None, ordina
 def test_nobody_is_told_to_leave_where_learners_do_not_fit(
     state: int | None, free: int | None, reason: Reason, *, is_told: bool
 ) -> None:
-    agents = example.agents(BARE, state_bytes=state, free_bytes=free)
+    sizes = dict.fromkeys(range(6), 50 * MEGA) if state else None
+    agents = example.agents(BARE, sizes=sizes, state_bytes=state, free_bytes=free)
     readings = tuple(a_reading(BARE, at=at, rebalance=None) for at in (1, 6))
     decision = decide(replace(a_snapshot(), readings=readings, agents=agents), POLICY)
     assert told(decision) == ("Hold", reason.name)

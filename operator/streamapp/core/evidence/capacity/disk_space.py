@@ -1,13 +1,20 @@
 """Have the volumes of the pods that stay room for the learners of those that leave?
 
-An estimate: a task takes its share of what the leaving pod's state takes. Each disk is judged by itself: assignors know
-none, and free bytes of one volume are of no use to a pod with another. Where an agent does not tell, nothing is
-checked, and a warning says so; a hold is never kept by what nobody knows. Called by `announcement`, `drain_gates` and
-`decide`.
+The largest tasks count. Assignors know no disks, so those that come to a volume can be the largest ones that may come;
+as many as come to it need no more than those. Each disk is judged by itself: free bytes of one volume are of no use to
+a pod with another.
+
+What an agent does not tell of its tasks one by one, as an older one does not, counts as one task that is as large as
+all of it: so many tasks need that at most, and one can. No volume is filled by that, and no hold lasts for ever: a
+volume has room where it can take the whole state of a pod that leaves. Where an agent does not tell its state at all,
+nothing is checked, and a warning says so; a hold is never kept by what nobody knows. Called by `announcement`,
+`drain_gates` and `decide`.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streamapp.core.evidence.refusal import first_few
 from streamapp.core.facts.agent_reports import AgentReport
@@ -27,6 +34,8 @@ class Room:
     free: int
     ordinals: tuple[Ordinal, ...]
     """The pods whose volumes lie on this disk."""
+    untold: Ordinal | None = None
+    """Whose agent does not tell the bytes of each task, so that less may be needed; None: that is no part of it."""
 
     @property
     def is_enough(self) -> bool:
@@ -37,7 +46,8 @@ class Room:
         """For people, in megabytes."""
         pods = f"ordinal{'s' if len(self.ordinals) > 1 else ''} {first_few(self.ordinals)}"
         shared = " together, on one disk" if len(self.ordinals) > 1 else ""
-        return f"{pods}{shared}: {self.needed // 1_000_000} MB are needed, {self.free // 1_000_000} MB are free"
+        whole = "" if self.untold is None else f"; the agent of ordinal {self.untold} does not tell bytes of each task"
+        return f"{pods}{shared}: {self.needed // 1_000_000} MB are needed, {self.free // 1_000_000} MB are free{whole}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +57,22 @@ class RoomUnknown:
     ordinal: Ordinal
 
 
+class _Piece(NamedTuple):
+    """Bytes that one task takes, and all of these together not more than."""
+
+    size: int
+    tasks: frozenset[TaskId]
+    untold: Ordinal | None = None
+    """Whose agent does not tell them one by one."""
+
+
 def room_for_learners(
     reports: Mapping[Ordinal, AgentReport], leaving: Collection[Ordinal], task_set: TaskSet | TopologyUnknown
 ) -> Room | RoomUnknown:
     """Judge the disk that has the least room for its share of the tasks that have no copy yet on a pod that stays.
 
-    Assignors spread tasks by their number and know no disks, so each volume must have room for an even share of the
-    largest of these tasks.
+    Assignors spread tasks by their number and know no disks, so each volume must have room for an even share of these
+    tasks, the largest ones.
 
     Args:
         reports: The newest of every pod.
@@ -62,15 +81,14 @@ def room_for_learners(
     """
     staying = {ordinal: report for ordinal, report in reports.items() if ordinal not in leaving}
     copied = {task.id for report in staying.values() for task in report.tasks or ()}
-    moving, size = 0, 0.0
-    for report in (reports[ordinal] for ordinal in sorted(leaving) if ordinal in reports):
-        held = {task.id for task in report.tasks or () if has_state(task.id, task_set)}
-        uncopied = {task.id for task in report.tasks or () if task.is_active and task.id in held} - copied
-        if uncopied and report.state_bytes is None:
+    gone = [reports[ordinal] for ordinal in sorted(leaving) if ordinal in reports]
+    coming = dict[TaskId, int]()
+    for report in gone:
+        held = {task.id for task in report.tasks or () if task.is_active and has_state(task.id, task_set)}
+        if held - copied and report.state_bytes is None:
             return RoomUnknown(report.ordinal)
-        moving += len(uncopied)
-        size = max(size, (report.state_bytes or 0) / len(held)) if uncopied else size
-    return _tightest(staying, tasks_per_pod(staying, moving, task_set), size, most=moving)
+        coming |= dict.fromkeys(held - copied, 1)
+    return _tightest(staying, tasks_per_pod(staying, len(coming), task_set), coming, _pieces(gone, coming))
 
 
 def room_for_standbys(
@@ -82,29 +100,28 @@ def room_for_standbys(
 ) -> Room | RoomUnknown:
     """Judge the tightest disk for so many standbys of each task, when the other pods have left.
 
-    Brokers spread copies by their number alone, so each volume must have room for an even share of all of them. No pod
-    has two copies of a task.
+    Brokers spread copies by their number alone, so each volume must have room for an even share of all of them, the
+    largest ones that it lacks. No pod has two copies of a task.
 
     Args:
         reports: The newest of every pod; at least two.
-        task_set: Which tasks have state; where that is unknown nothing is known.
+        task_set: Which tasks have state; where that is unknown nothing is known, as where no pod has one of them now.
         standbys: Of each task.
         staying: Pods that are left in the end; at least one.
         judged: Pods below this ordinal are judged; None: all, since those that leave get copies before.
     """
     if isinstance(task_set, TopologyUnknown) or len(reports) < 2:
         return RoomUnknown(min(reports, default=Ordinal(0)))
-    copies = len(task_set.stateful) * min(1 + standbys, staying)
-    share = -(-copies // staying)
+    untold = [ordinal for ordinal, report in sorted(reports.items()) if report.state_bytes is None]
+    somewhere = {task.id for report in reports.values() for task in report.tasks or ()}
+    if untold or not task_set.stateful_ids <= somewhere:
+        return RoomUnknown(min(untold or reports))
+    coming = dict.fromkeys(task_set.stateful_ids, min(1 + standbys, staying))
+    share = -(-sum(coming.values()) // staying)
     held = held_tasks(reports, task_set)
-    sizes = []
-    for ordinal, report in sorted(reports.items()):
-        if report.state_bytes is None:
-            return RoomUnknown(ordinal)
-        sizes.append(report.state_bytes / max(1, held[ordinal]))
     filled = {ordinal: one for ordinal, one in reports.items() if judged is None or ordinal < judged}
     shares = {ordinal: max(0, share - held[ordinal]) for ordinal in filled}
-    return _tightest(filled, shares, max(sizes), most=copies)
+    return _tightest(filled, shares, coming, _pieces(reports.values(), coming))
 
 
 def tasks_per_pod(
@@ -122,8 +139,33 @@ def held_tasks(reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | Topol
     return {ordinal: sum(has_state(task.id, task_set) for task in one.tasks or ()) for ordinal, one in reports.items()}
 
 
+def _pieces(reports: Collection[AgentReport], tasks: Collection[TaskId]) -> list[_Piece]:
+    """What these tasks take by their largest copies, the largest first; each task is in one piece."""
+    told = dict[TaskId, int]()
+    for task in (task for one in reports for task in one.tasks or () if task.id in tasks):
+        if task.state_bytes is not None:
+            told[task.id] = max(told.get(task.id, 0), task.state_bytes)
+    pieces = [_Piece(size, frozenset({task})) for task, size in told.items()]
+    counted = set(told)
+    # The larger rest first: a task that two of them have may be behind on the other.
+    for rest, one in sorted(((_rest(one), one) for one in reports), key=lambda found: found[0], reverse=True):
+        untold = frozenset(task.id for task in one.tasks or () if task.id in tasks) - counted
+        if untold:
+            pieces.append(_Piece(rest, untold, one.ordinal))
+            counted |= untold
+    return sorted(pieces, key=lambda piece: piece.size, reverse=True)
+
+
+def _rest(report: AgentReport) -> int:
+    """What all tasks take at most whose bytes the agent does not tell."""
+    return max(0, (report.state_bytes or 0) - sum(task.state_bytes or 0 for task in report.tasks or ()))
+
+
 def _tightest(
-    reports: Mapping[Ordinal, AgentReport], shares: Mapping[Ordinal, int], size: float, *, most: int
+    reports: Mapping[Ordinal, AgentReport],
+    shares: Mapping[Ordinal, int],
+    coming: Mapping[TaskId, int],
+    pieces: list[_Piece],
 ) -> Room | RoomUnknown:
     """The disk with the least space beside its need. Volumes of one disk have its free bytes once, and all shares."""
     disks: dict[str | Ordinal, list[AgentReport]] = {}
@@ -131,15 +173,23 @@ def _tightest(
         if report.free_bytes is None:
             return RoomUnknown(ordinal)
         disks.setdefault(report.file_system or ordinal, []).append(report)
-    rooms = [
-        Room(
-            needed=round(min(most, sum(shares[one.ordinal] for one in pods)) * size),
-            free=min(one.free_bytes or 0 for one in pods),
-            ordinals=tuple(one.ordinal for one in pods),
-        )
-        for pods in disks.values()
-    ]
-    return min(rooms, key=_left, default=Room(round(most * size), 0, ()))
+    rooms = [_room(pods, sum(shares[one.ordinal] for one in pods), coming, pieces) for pods in disks.values()]
+    return min(rooms, key=_left, default=Room(sum(piece.size for piece in pieces), 0, ()))
+
+
+def _room(pods: list[AgentReport], share: int, coming: Mapping[TaskId, int], pieces: list[_Piece]) -> Room:
+    """For the largest copies that may come to the pods of one disk, so many of them; no pod gets one that it has."""
+    held = Counter(task.id for one in pods for task in one.tasks or ())
+    needed, left, untold = 0, share, None
+    for piece in pieces:
+        if not left:
+            break
+        copies = min(left, max(min(coming[task], len(pods) - held[task]) for task in piece.tasks))
+        needed, left = needed + copies * piece.size, left - copies
+        if copies and piece.size and untold is None:
+            untold = piece.untold
+    free = min(one.free_bytes or 0 for one in pods)
+    return Room(needed, free, tuple(one.ordinal for one in pods), untold)
 
 
 def _left(room: Room) -> int:
