@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from structlog.typing import EventDict
 
+from streamapp.controller.namespaces import WatchedNamespaces
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.watches import kopf_settings
 from streamapp.controller.settings import Settings
+from streamapp.core.facts.snapshot import UnlistedNamespaces
 from streamapp.kube.client.client import Check, Json
-from streamapp.kube.client.errors import of_status
+from streamapp.kube.client.errors import KubeError, of_status
 from streamapp.kube.client.kinds import Key
 from tests.controller.doubles.bench import a_stream_app
 from tests.kube.object_store import ObjectStore, Request
@@ -28,6 +30,8 @@ class Cluster(StoreClient):
             app = a_stream_app()
             self.store.put("streamapps", {**app, "metadata": {"name": "counter", "namespace": namespace}})
         self.gone: set[str] = set()
+        self.answers = 403
+        """What the API server says of them."""
         self.refused_kinds: set[str] = set()
         self.seconds: dict[str, float] = {}
         """How long an answer about a namespace takes."""
@@ -36,7 +40,7 @@ class Cluster(StoreClient):
         """Answer after a while, or refuse."""
         await asyncio.sleep(self.seconds.get(request.namespace, 0.01))
         if request.namespace in self.gone or request.plural in self.refused_kinds:
-            raise of_status(403, what, f"{request.plural} is forbidden in namespace {request.namespace}")
+            raise of_status(self.answers, what, f"{request.plural} is forbidden in namespace {request.namespace}")
         return answer_of(self.store, request, what)
 
 
@@ -154,3 +158,31 @@ def test_kopf_never_runs_out_of_tries_for_a_namespace_that_refuses_it() -> None:
     assert not isinstance(pauses, float)
     for _ in range(2):  # each request begins anew
         assert list(islice(pauses, 10_000))[-1] == 30
+
+
+def _refusal(status: int) -> KubeError:
+    return of_status(status, "list streamapps", "no")
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_answer_that_refuses_a_namespace_is_news_once_and_silence_takes_it_back(status: int) -> None:
+    namespaces = WatchedNamespaces(("one", "two"))
+    assert namespaces.unlisted == UnlistedNamespaces(silent=("one", "two"))
+    assert not namespaces.could_not_list("two", _refusal(503))
+    assert namespaces.has_listed("one")
+    assert (namespaces.first_round.is_set(), namespaces.is_synced) == (True, True)
+    assert namespaces.could_not_list("two", _refusal(status))
+    assert namespaces.unlisted == UnlistedNamespaces(refusing=("two",))
+    assert not namespaces.could_not_list("two", _refusal(status))
+    assert not namespaces.could_not_list("two", _refusal(503))
+    assert namespaces.unlisted == UnlistedNamespaces(silent=("two",))
+    assert namespaces.has_listed("two")
+    assert not namespaces.could_not_list("two", _refusal(status))
+    assert namespaces.unlisted == UnlistedNamespaces()
+
+
+@pytest.mark.parametrize("status", [401, 429, 500, 503, 504])
+def test_what_says_nothing_about_the_namespace_is_silence(status: int) -> None:
+    namespaces = WatchedNamespaces((None,))
+    assert not namespaces.could_not_list(None, _refusal(status))
+    assert namespaces.unlisted == UnlistedNamespaces(silent=("*",))

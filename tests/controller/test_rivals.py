@@ -16,6 +16,7 @@ from streamapp.kube.client.client import GRANTING_MANAGER
 from streamapp.kube.client.kinds import STATEFUL_SETS, Key
 from tests.controller.doubles.bench import NAME, a_stream_app
 from tests.controller.doubles.fake_group import FakeGroup
+from tests.controller.doubles.fake_pods import FakePod
 from tests.controller.test_namespaces import Cluster
 from tests.kube.object_store import RefusalError, Request
 from tests.prove.virtual_time import VirtualLoop, run
@@ -29,7 +30,9 @@ class Rivals(Operator):
 
     def __init__(self, loop: VirtualLoop) -> None:
         self.cluster = Cluster(loop)
-        self._group = FakeGroup("", lambda: (), loop.now)
+        self.others: list[FakePod] = []
+        """Pods of nobody here that are in the group."""
+        self._group = FakeGroup("", lambda: self.others, loop.now)
         for key, day in ((OLDER, 1), (YOUNGER, 2)):
             app = a_stream_app()
             created = f"2026-01-0{day}T00:00:00Z"
@@ -150,12 +153,12 @@ def test_of_two_streamapps_whose_claims_have_the_same_names_the_older_one_is_ser
     run(loop, main())
 
 
-def test_nothing_is_created_while_a_namespace_was_never_listed_and_all_of_it_as_soon_as_it_was() -> None:
+def test_nothing_is_created_while_a_namespace_is_silent_and_all_of_it_as_soon_as_it_was_listed() -> None:
     loop = VirtualLoop()
 
     async def main() -> None:
         operator = Rivals(loop)
-        operator.cluster.gone = {"two"}
+        operator.cluster.gone, operator.cluster.answers = {"two"}, 503
         await operator.begin()
         await asyncio.sleep(300)
         assert operator.replicas(YOUNGER) is None
@@ -164,6 +167,59 @@ def test_nothing_is_created_while_a_namespace_was_never_listed_and_all_of_it_as_
         operator.cluster.gone = set()
         operator.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
         await asyncio.sleep(35)
+        assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
+        await operator.end()
+
+    run(loop, main())
+
+
+@pytest.mark.guarantee(3)
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_namespace_that_refuses_delays_no_creation_where_nobody_else_is_in_the_group(status: int) -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        operator.cluster.gone, operator.cluster.answers = {"two"}, status
+        await operator.begin()
+        await asyncio.sleep(5)
+        assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
+        await operator.end()
+
+    run(loop, main())
+
+
+def test_a_namespace_that_begins_to_refuse_instead_of_being_silent_is_noticed_at_once() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        operator.cluster.gone, operator.cluster.answers = {"two"}, 503
+        await operator.begin()
+        await asyncio.sleep(65)
+        assert operator.stalled(YOUNGER).startswith("NamespaceUnlisted")
+        operator.cluster.answers = 403
+        await asyncio.sleep(31)  # the pass that comes by itself is later
+        assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
+        await operator.end()
+
+    run(loop, main())
+
+
+def test_pods_of_others_in_the_group_stop_a_creation_for_as_long_as_they_are_there() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        operator.cluster.gone = {"two"}
+        operator.others = [FakePod(0, "10.9.9.9", "containerd://of-nobody")]
+        await operator.begin()
+        await asyncio.sleep(300)
+        assert operator.replicas(YOUNGER) is None
+        assert operator.stalled(YOUNGER).startswith("NamespaceUnlisted")
+        assert "two; member " in operator.stalled(YOUNGER)
+        operator.others.clear()
+        await asyncio.sleep(80)  # the session timeout, and a look
         assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
         await operator.end()
 

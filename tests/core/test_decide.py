@@ -20,7 +20,7 @@ from streamapp.core.decide import decide, decide_raise
 from streamapp.core.facts.hold_record import RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy, Timing
-from streamapp.core.facts.snapshot import ConflictingStreamApp
+from streamapp.core.facts.snapshot import ConflictingStreamApp, UnlistedNamespaces
 from streamapp.core.facts.workload import Budget, Container, Volume
 from streamapp.core.reasons import Reason
 from tests.builders import (
@@ -103,12 +103,12 @@ TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY, has_stat
         pytest.param({"app": {"paused": True}, "desired": 5}, ("Paused", "Paused"), id="a pause before growth"),
         pytest.param({"workload": {"statefulset": None}}, ("Create", "StatefulSetMissing"), id="nothing there"),
         pytest.param(
-            {"app": {"unlisted_namespaces": ("b",)}, "workload": {"statefulset": None}},
+            {"app": {"unlisted": UnlistedNamespaces(silent=("b",))}, "workload": {"statefulset": None}},
             ("Stalled", "NamespaceUnlisted"),
-            id="nothing there, and a namespace was never listed",
+            id="nothing there, and a namespace is silent",
         ),
         pytest.param(
-            {"app": {"unlisted_namespaces": ("b",)}, "desired": 5},
+            {"app": {"unlisted": UnlistedNamespaces(silent=("b",), refusing=("c",))}, "desired": 5},
             ("Grow", "Growing"),
             marks=pytest.mark.guarantee(3),
             id="growth although a namespace was never listed",

@@ -130,7 +130,9 @@ def test_of_two_installations_one_serves_a_streamapp_and_the_other_writes_nothin
     assert any("streamapp of another installation" in line for line in told)
 
 
-def test_a_new_process_creates_nothing_before_it_has_listed_every_namespace(side: SideBySide, session: Session) -> None:
+def test_a_new_process_creates_nothing_while_pods_of_a_namespace_that_it_cannot_list_are_in_the_group(
+    side: SideBySide, session: Session
+) -> None:
     older, namespace = side.older, side.younger_namespace
     began, pods = older.clock(), older.pods()
     younger = StreamAppScenario(older.app.kubectl, replace(older.app.application, namespace=namespace), "younger")

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from streamapp.controller.metrics import Metrics
-from streamapp.kube.client.errors import KubeError
+from streamapp.core.facts.snapshot import UnlistedNamespaces
+from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Kind
 
 log = structlog.get_logger()
@@ -33,8 +34,10 @@ class WatchedNamespaces:
     """When each kind was last listed in each namespace, on the loop's clock."""
     _unlisted: set[Namespace] = field(default_factory=set)
     """Namespaces that are reported as such."""
-    _asked: set[Namespace] = field(default_factory=set)
     _known: set[Namespace] = field(default_factory=set)
+    """Namespaces whose StreamApps were listed."""
+    _refusing: dict[Namespace, bool] = field(default_factory=dict)
+    """Of namespaces that could not be listed: whether the API server's last answer says why."""
 
     def begin(self, now: float) -> None:
         """Count ages from now on."""
@@ -68,22 +71,51 @@ class WatchedNamespaces:
             for (name, kind), age in overdue.items()
         ]
 
-    def asked_for_streamapps(self, namespace: Namespace, *, are_known: bool) -> bool:
-        """The StreamApps of a namespace were listed completely, or could not be; give whether this is news."""
-        is_news = are_known and namespace not in self._known
-        self._asked.add(namespace)
-        if are_known:
-            self._known.add(namespace)
-        if self._asked.issuperset(self.names):
-            self.first_round.set()
+    def has_listed(self, namespace: Namespace) -> bool:
+        """The StreamApps of a namespace were listed completely; give whether this is the first time."""
+        is_news = namespace not in self._known
+        self._known.add(namespace)
+        self._note_round()
         return is_news
 
+    def could_not_list(self, namespace: Namespace, error: KubeError) -> bool:
+        """The StreamApps of a namespace could not be listed; give whether none has been silent since.
+
+        No news in the first round, for which all passes wait. An answer that refuses the list does not change by
+        waiting; an error of the server does, and so does no answer.
+        """
+        was_silent = self.first_round.is_set() and bool(self.unlisted.silent)
+        self._refusing[namespace] = _is_refused(error)
+        self._note_round()
+        return was_silent and not self.unlisted.silent
+
+    def _note_round(self) -> None:
+        if self._are_asked:
+            self.first_round.set()
+
     @property
-    def unknown(self) -> tuple[str, ...]:
+    def unlisted(self) -> UnlistedNamespaces:
         """The namespaces whose StreamApps this process has never listed, by name; `*` stands for all."""
-        return tuple(sorted("*" if name is None else name for name in self.names if name not in self._known))
+        unknown = [name for name in self.names if name not in self._known]
+        return UnlistedNamespaces(
+            silent=tuple(sorted(_shown(name) for name in unknown if not self._refusing.get(name))),
+            refusing=tuple(sorted(_shown(name) for name in unknown if self._refusing.get(name))),
+        )
 
     @property
     def is_synced(self) -> bool:
         """Whether every namespace was asked for its StreamApps, and at least one has answered."""
-        return bool(self._known) and self._asked.issuperset(self.names)
+        return bool(self._known) and self._are_asked
+
+    @property
+    def _are_asked(self) -> bool:
+        return {*self._known, *self._refusing}.issuperset(self.names)
+
+
+def _shown(namespace: Namespace) -> str:
+    return "*" if namespace is None else namespace
+
+
+def _is_refused(error: KubeError) -> bool:
+    """Whether the API server knows who asks, and says that the namespace is gone or must not be listed."""
+    return isinstance(error, RefusedError | NotFoundError) and not isinstance(error, UnauthenticatedError)

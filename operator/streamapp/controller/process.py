@@ -149,7 +149,7 @@ class Operator:
         pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         bindings = Bindings.read(settings.application_ids)
         return Applications(
-            *(self.connect, pace, self.queue.add, self._now, lambda: self.namespaces.unknown, bindings),
+            *(self.connect, pace, self.queue.add, self._now, lambda: self.namespaces.unlisted, bindings),
             can_have_statefulset=partial(self.cache.can_control, STATEFUL_SETS),
         )
 
@@ -305,7 +305,8 @@ class Operator:
                 failures += 1
                 if failures == 1:
                     log.warning("resync failed", namespace=namespace or "all", error=str(error))
-                self.namespaces.asked_for_streamapps(namespace, are_known=False)
+                if self.namespaces.could_not_list(namespace, error):
+                    self._queue_all()
                 await asyncio.sleep(max(pauses.after_failures(failures), error.retry_after_seconds))
             else:
                 failures = 0
@@ -352,12 +353,17 @@ class Operator:
                 self.applications.remember_resource(key, resources[key])
                 self._raise_first(key)
             dirty.add(key)
-        is_first = self.namespaces.asked_for_streamapps(namespace, are_known=True)
+        is_first = self.namespaces.has_listed(namespace)
         if is_first:
             dirty |= {*resources}
-        if is_first and not self.namespaces.unknown:
-            dirty |= {*self.applications.keys()}  # whatever could not be created may be created now
         for key in dirty:
+            self.queue.add(key)
+        if is_first and not self.namespaces.unlisted.silent:
+            self._queue_all()
+
+    def _queue_all(self) -> None:
+        """Queue a pass over every application: whatever could not be created may be created now."""
+        for key in [*self.applications.keys()]:
             self.queue.add(key)
 
     async def _pass(self, key: Key) -> float | None:

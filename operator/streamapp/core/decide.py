@@ -7,7 +7,7 @@ The branches, in their order; the first that applies gives the verdict:
 
 0. An open step is brought to its end beside every other branch.
 1. The spec is invalid, or another owner has the StatefulSet or the application ID: stalled, nothing is changed. So is
-   a StreamApp without a StatefulSet while an older one with its application ID can still be unknown.
+   a StreamApp without a StatefulSet while pods of one that is not known can be in its group.
 2. Paused, or being deleted: what a hold prepared is withdrawn, the rest is only reported.
 3. Desired replicas exceed current replicas: one write sets all of them, whatever the state of Kafka. The controller
    makes this write by `decide_raise`, before it reads anything else; `decide` then says what goes on beside it.
@@ -55,7 +55,7 @@ from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
-from streamapp.core.gates import convergence
+from streamapp.core.gates import convergence, creation
 from streamapp.core.gates.candidates import lowest_drained
 from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age, volume_warnings
@@ -240,7 +240,7 @@ def _branch(evidence: Evidence, step_progress: StepProgress | None) -> BranchRes
         hold = refused.hold
         return replace(refused, hold=None if hold is None else hold.before_next_wait(snapshot.now))
     if statefulset is None:
-        return _create(snapshot)
+        return _create(evidence)
     if app.desired.replicas > statefulset.replicas or snapshot.raised is not None:
         return _grow(app.desired.replicas, statefulset, snapshot.raised)
     if step_progress is not None:
@@ -272,14 +272,14 @@ def _withdrawn(app: App) -> BranchResult | None:
     return None
 
 
-def _create(snapshot: Snapshot) -> BranchResult:
+def _create(evidence: Evidence) -> BranchResult:
     """Never smaller than it last was: what is gone may have had pods that hold the only state there is.
 
-    Not before all StreamApps are known: the pods of a younger one would join the group of an older one.
+    Not while pods of a StreamApp that is not known can be in the group: those of a younger one would join them.
     """
-    if snapshot.app.unlisted_namespaces:
-        names = ", ".join(snapshot.app.unlisted_namespaces)
-        return BranchResult(verdict=Verdict.STALLED, reason=Reason.NamespaceUnlisted, detail=names)
+    refusal, snapshot = creation.refusal(evidence), evidence.snapshot
+    if refusal is not None:
+        return BranchResult(verdict=Verdict.STALLED, reason=refusal.reason, detail=refusal.detail)
     ordinals = [pod.ordinal + 1 for pod in snapshot.workload.pods]
     replicas = max([snapshot.app.desired.replicas, snapshot.app.granted_before or 0, *ordinals])
     return BranchResult(verdict=Verdict.CREATE, reason=Reason.StatefulSetMissing, create=replicas)
@@ -420,7 +420,8 @@ def _needs_fresh_group(draft: PlanBuilder) -> bool:
     waits_for_user = isinstance(rollout, Refusal) and rollout.reason.row.waits_for_user
     is_rolling = rollout is not None and not waits_for_user
     is_on_record = isinstance(draft.record, HoldRecord) and not standbys.waits_for_right(draft.evidence)
-    return is_rolling or draft.disruptions.has_news_due or is_on_record
+    is_created = draft.outcome.reason is Reason.NamespaceUnlisted and creation.awaits_look(draft.evidence)
+    return is_rolling or draft.disruptions.has_news_due or is_on_record or is_created
 
 
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:

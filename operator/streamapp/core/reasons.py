@@ -301,7 +301,7 @@ class Reason(Enum):
     NamespaceUnlisted = _facts(
         "The operator has not listed the StreamApps of every watched namespace since its start.",
         "Restore the operator's Role in that namespace, or take the namespace out of `watchNamespaces`.",
-        consequence="It creates no StatefulSet: an older StreamApp there can have the same application ID.",
+        consequence="It creates no StatefulSet while pods of a StreamApp there can be in the same group.",
         is_warning=True,
         event="CreationDelayed",
     )

@@ -74,7 +74,7 @@ def _pods_of_all_namespaces() -> Iterator[Any]:
 
 def _all_namespaces_or_none() -> Iterator[Any]:
     async def wait(self: Operator, key: Key) -> float | None:
-        while self.namespaces.unknown:
+        while self.namespaces.unlisted.names:
             await asyncio.sleep(0.1)
         return await self._reconcile(key)
 

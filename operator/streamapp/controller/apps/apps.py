@@ -21,7 +21,7 @@ from streamapp.controller.apps.memory import LastPass, Memory
 from streamapp.controller.apps.raise_watch import RaiseWatch
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.core.facts.group import GroupDescription
-from streamapp.core.facts.snapshot import ConflictingStreamApp
+from streamapp.core.facts.snapshot import ALL_LISTED, ConflictingStreamApp, UnlistedNamespaces
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.client.object_cache import version_of
@@ -96,7 +96,7 @@ class Applications:
         pace: PollIntervals,
         request_pass: Callable[[Key], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        unlisted_namespaces: Callable[[], tuple[str, ...]] = lambda: (),
+        unlisted: Callable[[], UnlistedNamespaces] = lambda: ALL_LISTED,
         bindings: Bindings = FREE,
         *,
         can_have_statefulset: Callable[[Key, str], bool] = lambda *_: True,
@@ -105,7 +105,7 @@ class Applications:
         """Says whether the StreamApp with this UID has a StatefulSet, or whether that is not known."""
         self.bindings = bindings
         """Which namespaces may use which application IDs."""
-        self.unlisted_namespaces = unlisted_namespaces
+        self.unlisted = unlisted
         """Names the watched namespaces whose StreamApps were never listed: what is known here is not all."""
         self._connect = connect
         self._pace = pace

@@ -296,7 +296,7 @@ class Gatherer:
         )
         app = replace(
             app,
-            unlisted_namespaces=self._applications.unlisted_namespaces(),
+            unlisted=self._applications.unlisted(),
             in_group=self._applications.is_in_group(key),
             fault=app.fault or self._barred(key, streamapp, has_statefulset=has_statefulset),
         )

@@ -84,6 +84,24 @@ class ConflictingStreamApp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnlistedNamespaces:
+    """Watched namespaces whose StreamApps this process has never listed: an older one with our ID can be there."""
+
+    silent: tuple[str, ...] = ()
+    """Those that gave no answer when they were last asked, or an error of the server."""
+    refusing: tuple[str, ...] = ()
+    """Those that the API server answers about: they are gone, or the operator may not list them."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them; `*` stands for the whole cluster."""
+        return tuple(sorted((*self.silent, *self.refusing)))
+
+
+ALL_LISTED = UnlistedNamespaces()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HoldOverride:
     """`streamapp.dev/override`: the user's word that one hold need not wait for coverage any longer."""
 
@@ -127,8 +145,7 @@ class App:
     conflicting: tuple[ConflictingStreamApp, ...] = ()
     in_group: bool = False
     """Whether own pods run members of the consumer group."""
-    unlisted_namespaces: tuple[str, ...] = ()
-    """Watched namespaces whose StreamApps this process has never listed: an older one with our ID can be there."""
+    unlisted: UnlistedNamespaces = ALL_LISTED
     held_because: str | None = None
     """The reason given in `streamapp.dev/hold`; None without that annotation."""
     override: HoldOverride | None = None
