@@ -199,7 +199,9 @@ def test_a_namespace_that_begins_to_refuse_instead_of_being_silent_is_noticed_at
         await asyncio.sleep(65)
         assert operator.stalled(YOUNGER).startswith("NamespaceUnlisted")
         operator.cluster.answers = 403
-        await asyncio.sleep(31)  # the pass that comes by itself is later
+        while operator.namespaces.unlisted.silent:
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(1)  # the pass that comes by itself is later
         assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
         await operator.end()
 
