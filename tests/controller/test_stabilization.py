@@ -1,6 +1,10 @@
-"""The stabilization window goes on where another process takes over: the API server dates `spec.replicas`."""
+"""The stabilization window goes on where another process takes over.
+
+The API server dates `spec.replicas`, but no write through `scale`: there the status says since when.
+"""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,26 +39,77 @@ def date_writes(bench: Bench) -> list[datetime]:
     return dates
 
 
-def test_a_window_passes_although_each_process_ends_long_before_it_does() -> None:
+@pytest.mark.parametrize("is_dated", [True, False], ids=["a write of the object", "a write through scale"])
+def test_a_window_passes_although_each_process_ends_long_before_it_does(*, is_dated: bool) -> None:
     async def play(bench: Bench) -> None:
-        dates = date_writes(bench)
+        dates, began_at = date_writes(bench) if is_dated else [], bench.clock.now()
         bench.desired(3, scaleDown={"stabilizationWindow": f"{WINDOW_SECONDS}s"})
-        while bench.granted() == 4 and bench.clock.now().timestamp() < dates[0].timestamp() + 2 * WINDOW_SECONDS:
-            await bench.restart()
-            for _ in range(20):
-                bench.clock.move(2)
-                await bench.make_pass()
+        while bench.granted() == 4 and seconds_since(bench, began_at) < 2 * WINDOW_SECONDS:
+            is_over = seconds_since(bench, began_at) > WINDOW_SECONDS
+            await live_for_a_while(bench, 20 if is_over else 3)
             bench.clock.move(BETWEEN_STARTS)
-        took = bench.clock.now() - dates[0]
         assert bench.granted() == 3
-        assert WINDOW_SECONDS < took.total_seconds() < WINDOW_SECONDS + 3 * BETWEEN_STARTS
-        assert (len(dates), bench.wrongs) == (1, [])
+        assert WINDOW_SECONDS < seconds_since(bench, began_at) < WINDOW_SECONDS + 3 * BETWEEN_STARTS
+        assert (len(dates), bench.wrongs) == (int(is_dated), [])
 
-    async def run() -> None:
+    run(play)
+
+
+def test_a_window_begins_anew_where_the_number_changed_while_nobody_looked() -> None:
+    async def play(bench: Bench) -> None:
+        bench.desired(2, scaleDown={"stabilizationWindow": f"{WINDOW_SECONDS}s"})
+        await live_for_a_while(bench)
+        bench.clock.move(WINDOW_SECONDS)
+        bench.desired(4)
+        bench.desired(2)
+        changed_at = bench.clock.now()
+        await live_for_a_while(bench, 20)
+        assert bench.granted() == 4
+        assert datetime.fromisoformat(noted(bench)["since"]) >= changed_at
+
+    run(play)
+
+
+def test_what_the_status_says_of_the_window_changes_with_the_spec_alone() -> None:
+    async def play(bench: Bench) -> None:
+        bench.desired(3, scaleDown={"stabilizationWindow": f"{WINDOW_SECONDS}s"})
+        await live_for_a_while(bench)
+        written = noted(bench)
+        await live_for_a_while(bench)
+        assert noted(bench) == written
+        bench.desired(3, scaleDown={"stabilizationWindow": f"{2 * WINDOW_SECONDS}s"})
+        await bench.make_pass()
+        assert noted(bench) == {**written, "generation": written["generation"] + 1}
+
+    run(play)
+
+
+async def live_for_a_while(bench: Bench, passes: int = 3) -> None:
+    """Have a new process make some passes; a pod goes after twenty, if it may."""
+    await bench.restart()
+    for _ in range(passes):
+        bench.clock.move(2)
+        await bench.make_pass()
+
+
+def noted(bench: Bench) -> Json:
+    """What the status says of the lower number."""
+    found: Json = bench.status()["scaleDown"]["desired"]
+    return found
+
+
+def seconds_since(bench: Bench, date: datetime) -> float:
+    return (bench.clock.now() - date).total_seconds()
+
+
+def run(play: Callable[[Bench], Awaitable[None]]) -> None:
+    """Play it on a settled application of four pods."""
+
+    async def main() -> None:
         async with a_bench(4) as bench:
             await play(bench)
 
-    asyncio.run(run())
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from streamapp.api.status.progress import completion_time, lag_falling
 from streamapp.core.evidence.eta import Estimate, EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.facts.hold_record import Forced, ForcedBy
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
-from streamapp.core.facts.snapshot import Episode
+from streamapp.core.facts.snapshot import DesiredReplicas, Episode
 from streamapp.core.status.gaps import Gap, GapUnknown
-from tests.builders import NOW, a_record, a_snapshot, a_step, ago, seconds
+from tests.builders import NOW, a_record, a_snapshot, a_step, a_wish, ago, seconds
 from tests.statuses import answer, held_status
 from tests.support import example
 
@@ -92,11 +92,32 @@ def test_what_is_held_before_it_is_on_record_has_no_id_yet_and_began_when_desire
     status = answer(a_snapshot(record=None, app={"held_because": "the month is being closed"}))
     assert status["scaleDown"] == {
         "target": 2,
+        "desired": {"replicas": 2, "since": "2026-11-21T11:50:00Z", "generation": 1},
         "since": "2026-11-21T11:50:00Z",
         "nextOrdinal": 2,
         "waitingFor": 0,
         "reason": "HeldByUser",
     }
+
+
+@pytest.mark.parametrize(
+    ("desired", "since"),
+    [
+        pytest.param(a_wish(2, (600, 3), (20.4, 2)), ago(20), id="first seen, rounded up"),
+        pytest.param(replace(a_wish(2, (20, 2)), unchanged_since=ago(90)), ago(90), id="as the API server dates it"),
+        pytest.param(replace(a_wish(2, (20, 2)), unchanged_since=ago(5)), ago(20), id="dated anew since"),
+        pytest.param(a_wish(2, (20, 1)), None, id="not seen yet"),
+        pytest.param(a_wish(3, (20, 3)), None, id="no lower number"),
+    ],
+)
+def test_the_next_leader_is_told_since_when_a_lower_number_is_desired(
+    desired: DesiredReplicas, since: datetime | None
+) -> None:
+    record = a_record(step=a_step(granted_at=ago(2)))
+    members = (*example.members(3), example.member(3))
+    noted = answer(a_snapshot(record=record, members=members, app={"desired": desired}))["scaleDown"].get("desired")
+    told = None if noted is None else (noted["replicas"], datetime.fromisoformat(noted["since"]), noted["generation"])
+    assert told == (None if since is None else (2, since, 1))
 
 
 def test_while_a_user_holds_it_the_target_follows_desired_replicas_and_not_the_record() -> None:
@@ -112,6 +133,7 @@ def test_while_a_step_is_open_its_hold_is_described() -> None:
     assert status["scaleDown"] == {
         "holdId": "h-1",
         "target": 2,
+        "desired": {"replicas": 2, "since": "2026-11-21T11:50:00Z", "generation": 1},
         "since": "2026-11-21T11:59:00Z",
         "lastProgress": "2026-11-21T11:59:00Z",
         "nextOrdinal": 2,

@@ -17,6 +17,7 @@ MOVING: dict[str, dict[str, Any]] = {
     "what an estimate rests on": {"scaleDown.estimateSource": "Learned"},
     "what a hold waits for": {"scaleDown.waitingFor": 1},
     "the time of the last progress": {"scaleDown.lastProgress": "2026-11-21T12:00:05Z"},
+    "the note of the window": {"scaleDown.desired": {}},
     "tasks of a pod": {"members.0.active": 7},
     "a message": {"conditions.0.message": "2 of 3."},
 }

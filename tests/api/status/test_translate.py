@@ -1,8 +1,9 @@
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from streamapp.api.status.translate import app_of, as_rival, policy_of
+from streamapp.api.status.translate import app_of, as_rival, desired_since, policy_of
 from streamapp.api.validation.parse import InvalidStreamApp, parse
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.policy import (
@@ -33,6 +34,31 @@ def test_a_sound_streamapp_is_what_its_user_wrote() -> None:
         max_idle_time=timedelta(hours=20),
         volume_size=20 * 2**30,
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_known"),
+    [
+        pytest.param({}, True, id="the same number"),
+        pytest.param({"replicas": 2}, False, id="another number"),
+        pytest.param({"generation": 3}, False, id="a spec that has changed since"),
+        pytest.param({"since": "2026-11-21T12:00:01Z"}, False, id="a time to come"),
+        pytest.param({"since": "2026-11-21T11:00:00"}, False, id="a time without a zone"),
+        pytest.param({"since": "lately"}, False, id="no time"),
+        pytest.param({"generation": ABSENT}, False, id="a part of it"),
+    ],
+)
+def test_what_an_earlier_process_noted_of_the_desired_replicas_counts_while_nothing_has_changed(
+    changes: dict[str, Any], *, is_known: bool
+) -> None:
+    noted = {"replicas": 3, "since": "2026-11-21T11:00:00Z", "generation": 4, **changes}
+    noted = {name: value for name, value in noted.items() if value is not ABSENT}
+    found = a_streamapp({"status": {"scaleDown": {"target": 3, "reason": "Stabilizing", "desired": noted}}})
+    assert desired_since(found, NOW) == (NOW - timedelta(hours=1) if is_known else None)
+
+
+def test_of_desired_replicas_of_which_nothing_is_noted_nothing_is_known() -> None:
+    assert desired_since(a_streamapp({"status": {}}), NOW) is None
 
 
 def test_everything_that_changes_a_decision_is_taken_over() -> None:

@@ -69,6 +69,7 @@ def a_held_scale_down() -> Json:
         "scaleDown": {
             "holdId": "h-1",
             "target": 2,
+            "desired": {"replicas": 2, "since": "2026-11-21T11:50:00Z", "generation": 1},
             "since": "2026-11-21T11:59:00Z",
             "lastProgress": "2026-11-21T12:00:00Z",
             "nextOrdinal": 2,

@@ -14,6 +14,7 @@ from streamapp.api.v1alpha1.status import (
     MOST_STEPS,
     ConvergenceState,
     ConvergenceStatus,
+    DesiredStatus,
     EstimateSource,
     ForcedBy,
     ForcedStatus,
@@ -78,6 +79,7 @@ def scale_down_status(
     return ScaleDownStatus(
         hold_id=hold_id,
         target=target,
+        desired=_desired(snapshot, granted),
         since=None if since is None else _whole(since),
         last_progress=None if hold is None else _whole(hold.progress.improved_at),
         next_ordinal=granted - 1 if granted > target else None,
@@ -90,6 +92,16 @@ def scale_down_status(
         reason=decision.reason.name,
         forced=_forced(hold.forced if hold else step.forced if step else None),
     )
+
+
+def _desired(snapshot: Snapshot, granted: int) -> DesiredStatus | None:
+    """The number that must last. It changes with the spec alone, and then the status is written anyway."""
+    since = snapshot.app.desired.same_since
+    if since is None or snapshot.app.desired.replicas >= granted:
+        return None
+    # Rounded up: the next leader rather waits for a moment longer.
+    at = _whole(since + timedelta(microseconds=999_999))
+    return DesiredStatus(replicas=snapshot.app.desired.replicas, since=at, generation=snapshot.app.generation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ _MOVING: Mapping[str, frozenset[str]] = {
     "convergence": frozenset(
         {"progress", "running", "learners", "caughtUp", "remainingLag", "slowest", *_ESTIMATE},
     ),
-    "scaleDown": frozenset({"lastProgress", "waitingFor", *_ESTIMATE}),
+    "scaleDown": frozenset({"desired", "lastProgress", "waitingFor", *_ESTIMATE}),
     "members": frozenset({"active", "learners"}),
     "conditions": frozenset({"message"}),
 }
-"""Fields that move while something goes on, by the part of the status that they are in."""
+"""Fields that move while something goes on, or change with `observedGeneration`, by the part that they are in."""
 
 
 def is_worth_writing(

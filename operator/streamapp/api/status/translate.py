@@ -67,7 +67,7 @@ def app_of(
     Args:
         found: What `reading.parse` made of it. An invalid one is stalled with its faults and keeps its pods.
         history: What this process saw `spec.replicas` be before.
-        unchanged_since: When `spec.replicas` was last written; None if that is not known.
+        unchanged_since: Since when `spec.replicas` has its value, or longer; None if that is not known.
         conflicting: Other StreamApps with the same application ID on the same Kafka cluster.
     """
     metadata = found.metadata
@@ -198,6 +198,19 @@ def status_after_raise(previous: StreamAppStatus, raised: Raise, unread: str, no
         }
     )
     return _written(status)
+
+
+def desired_since(found: StreamApp | InvalidStreamApp, now: datetime) -> datetime | None:
+    """Since when `spec.replicas` has its value, as an earlier process has noted it; None if it says nothing of it.
+
+    Any change of the spec since makes the note worthless: the number can have been another one meanwhile.
+    """
+    going = found.status.scale_down
+    noted = None if going is None else going.desired
+    if noted is None or noted.since.tzinfo is None or noted.since > now:
+        return None
+    is_same = (noted.replicas, noted.generation) == (found.replicas, found.metadata.generation)
+    return noted.since if is_same else None
 
 
 def raised_standbys_of(status: StreamAppStatus) -> RaisedStandbys | None:

@@ -119,6 +119,17 @@ class ForcedStatus(ApiModel):
     """The user's reason."""
 
 
+class DesiredStatus(ApiModel):
+    """Lower desired replicas, as the operator saw them without a break."""
+
+    replicas: Count
+    """The number."""
+    since: datetime
+    """When an operator first saw it, or when it was written, if the API server dates that."""
+    generation: Annotated[int, Field(ge=0, json_schema_extra=INT64)]
+    """Generation of the StreamApp that still had this number."""
+
+
 class ScaleDownStatus(ApiModel):
     """The current scale-down."""
 
@@ -126,6 +137,8 @@ class ScaleDownStatus(ApiModel):
     """ID of this hold, for the annotation `streamapp.dev/override`. Absent: the hold is not recorded yet."""
     target: Count
     """Replicas at the end of the scale-down."""
+    desired: DesiredStatus | None = None
+    """For the next leader, which counts `stabilizationWindow` from there. Absent: desired replicas are not lower."""
     since: datetime | None = None
     """When the hold started."""
     last_progress: datetime | None = None

@@ -123,6 +123,8 @@ class Memory:
     uid: str
     """Of the StreamApp; another UID under the same name is another application."""
     desired_samples: list[DesiredSample] = field(default_factory=list)
+    desired_noted_since: datetime | None = None
+    """Since when they are as they are, as an earlier process noted it; None: it noted nothing of this number."""
     desired_unchanged_since: datetime | None = None
     """When `spec.replicas` was last written, as the StreamApp says that was read last."""
     readings: tuple[GroupReading, ...] = ()
@@ -230,9 +232,10 @@ class Memory:
         if self.agents is not None:
             self.agents = replace(self.agents, ends=())
 
-    def record_desired(self, replicas: int, at: datetime) -> None:
-        """Remember the desired replicas from now on."""
+    def record_desired(self, replicas: int, at: datetime, noted_since: datetime | None = None) -> None:
+        """Remember the desired replicas from now on; where they are new here, what was noted of just this spec, too."""
         if not self.desired_samples or self.desired_samples[-1].replicas != replicas:
+            self.desired_noted_since = noted_since
             self.desired_samples.append(DesiredSample(at, replicas))
         # The last sample before the horizon has the desired replicas at the horizon.
         while len(self.desired_samples) > 1 and self.desired_samples[1].at < at - DESIRED_RETENTION:

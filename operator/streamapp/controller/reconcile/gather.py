@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from streamapp.api.objects import drift, manifests
-from streamapp.api.status.translate import app_of, policy_of, raised_standbys_of
+from streamapp.api.status.translate import app_of, desired_since, policy_of, raised_standbys_of
 from streamapp.api.v1alpha1.spec import Kafka
 from streamapp.api.validation.parse import InvalidStreamApp, Parsed, StreamApp, parse
 from streamapp.controller.agents.access import AgentGateway
@@ -181,8 +181,10 @@ class Gatherer:
         streamapp = parse(resource, None if known is None else known.parsed)
         application = self._applications.get(key, streamapp.metadata.uid)
         application.parsed = Parsed(resource, streamapp)
-        application.memory.record_desired(streamapp.replicas, read_at)
-        application.memory.desired_unchanged_since = from_json.replicas_written_at(resource)
+        memory = application.memory
+        memory.record_desired(streamapp.replicas, read_at, desired_since(streamapp, read_at))
+        # The date first: it is of the API server's clock, the note of another machine's.
+        memory.desired_unchanged_since = from_json.replicas_written_at(resource) or memory.desired_noted_since
         facts = ReplicaFacts(
             key=key,
             resource=resource,

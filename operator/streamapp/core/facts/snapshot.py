@@ -1,8 +1,8 @@
 """All facts that one decision may use, gathered in one pass; time enters here and nowhere else.
 
 Made by the controller's gatherer, consumed by `decide.decide`. What comes from memory can be missing after a restart:
-the history of desired replicas (but for the date of the last write), older readings, observed members, triggered
-rebalances. It is empty then, and what needs it waits.
+the history of desired replicas (but for how long the last number has been there), older readings, observed members,
+triggered rebalances. It is empty then, and what needs it waits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,8 +38,8 @@ class DesiredReplicas:
     replicas: int
     history: tuple[DesiredSample, ...]
     unchanged_since: datetime | None = None
-    """When the field was last written, by the API server's clock, which a process that took over can read; None: it
-    is not known."""
+    """Since when the field has its value, or longer, as a process that took over can read it: the API server's date
+    of the last write, or what an earlier process noted. None: it is not known."""
 
     def __post_init__(self) -> None:
         """Sort by time."""
@@ -56,6 +56,13 @@ class DesiredReplicas:
             return None
         later = [seen.replicas for seen in self.history if opening < seen.at <= now]
         return max([self.replicas, *known, *later])
+
+    @property
+    def same_since(self) -> datetime | None:
+        """Since when this number is desired without a break, as far back as is known; None if nothing is known."""
+        latest = self.history[-1] if self.history else None
+        seen = None if latest is None or latest.replicas != self.replicas else latest.at
+        return min((at for at in (seen, self.unchanged_since) if at is not None), default=None)
 
     def lower_since(self, granted: int) -> datetime | None:
         """When desired replicas fell below current replicas, as far back as is known; None if nothing is known."""
