@@ -89,6 +89,7 @@ NAVIGATION = {
         "agent/protocol/README",
         "docs/model/README",
         "docs/proofs",
+        "docs/proof-figures",
         "docs/shell-safeguards",
         "docs/benchmarks",
         "docs/chaos",

@@ -25,7 +25,7 @@ from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
 from streamapp.flightrecord import schema as flight_record
 from tests.model.replays import pages as replays
-from tests.prove import shell_mutants
+from tests.prove import figures, shell_mutants
 from tests.support import state_table
 
 DOCS = Path(__file__).resolve().parent
@@ -130,6 +130,13 @@ A number is a guarantee of the [README](../README.md#what-it-guarantees).
 [Proofs](proofs.md#how-the-judge-is-tested) explains stories.
 
 """
+PROOF_FIGURES = f"""# Figures of the proofs
+
+{NOTE.format(source="`tests.prove.figures` and `tests/prove/figures.json`")}
+
+[Proofs](proofs.md) explains stories, scenes, mutants and both judges.
+What was measured was played at the commit that is named; `python -m tests.prove --record NAME` writes it.
+"""
 SAFEGUARD_COLUMNS = "| Safeguard | Keeps | Fails without it | Behind it |\n| --- | --- | --- | --- |\n"
 
 DECISIONS = f"""# Decisions
@@ -160,6 +167,7 @@ def pages() -> dict[str, str]:
         "flight-record.schema.json": json.dumps(flight_record.schema(), indent=2) + "\n",
         "insight.schema.json": json.dumps(insight.schema(), indent=2) + "\n",
         "resource.md": RESOURCE + "".join(_resource(yaml.safe_load(DEFINITION.read_text()))),
+        "proof-figures.md": "\n".join((PROOF_FIGURES, *figures.page(), "")),
         "shell-safeguards.md": SAFEGUARDS + shell_mutants.figures() + "\n\n" + SAFEGUARD_COLUMNS + _safeguards(),
         **replays.pages(),
     }

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tests.prove import figures
 from tests.prove.coverage import Coverage
 from tests.prove.judge_raises import WITHIN
 from tests.prove.play import Outcome, shrunk, told
@@ -24,9 +25,17 @@ from tests.prove.sweep import Report, chosen, cores, sweep
 @click.option("--seed", default=1, show_default=True, help="Which stories, where not all of them are played.")
 @click.option("--scene", "scenes", multiple=True, type=click.Choice(sorted(SCENES)), help="Only of this scene.")
 @click.option("--workers", default=None, type=int, help="Processes; by default one for each core.")
+@click.option("--record", default=None, help="Write what comes of it under this name, for the page of figures.")
 @click.option("--replay", default=None, help="Play one story, as a failure names it, and tell what happens.")
 def main(
-    runs: int, *, everything: bool, seed: int, scenes: tuple[str, ...], workers: int | None, replay: str | None
+    runs: int,
+    *,
+    everything: bool,
+    seed: int,
+    scenes: tuple[str, ...],
+    workers: int | None,
+    record: str | None,
+    replay: str | None,
 ) -> None:
     """Sweep faults over the operator's whole shell, in virtual time, under a judge that knows the truth."""
     console = Console(soft_wrap=True, highlight=False)
@@ -48,6 +57,8 @@ def main(
         for failed in report.failed[:20]:
             console.print(f"{failed.story}: {failed.wrongs[0]}", markup=False)
         _tell_failure(report.shortest, console)
+    if record is not None:
+        figures.write(record, figures.sweep_of(report, seed, seconds))
     console.print(f"runs: {report.runs}, violations: {len(report.failed)}")
     sys.exit(1 if report.failed else 0)
 

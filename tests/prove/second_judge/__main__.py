@@ -13,6 +13,7 @@ import click
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.prove.figures import examined, write
 from tests.prove.second_judge.ledger import Figures
 from tests.prove.second_judge.machine import machine_of
 from tests.prove.second_judge.stage import GROUNDS
@@ -23,8 +24,11 @@ from tests.prove.second_judge.stage import GROUNDS
 @click.option("--steps", default=40, show_default=True, help="Rules of an example, at most.")
 @click.option("--seed", "number", type=int, default=None, help="Draw the same examples again.")
 @click.option("--ground", multiple=True, type=click.Choice(list(GROUNDS)), help="Begin there only.")
+@click.option("--record", default=None, help="Write what comes of it under this name, for the page of figures.")
 @click.option("--shrink/--no-shrink", default=True, help="Look for a shorter example of a failure; takes minutes.")
-def main(examples: int, steps: int, number: int | None, ground: tuple[str, ...], *, shrink: bool) -> None:
+def main(
+    examples: int, steps: int, number: int | None, ground: tuple[str, ...], *, record: str | None, shrink: bool
+) -> None:
     """Play, print, and exit."""
     figures, began = Figures(), time.monotonic()
     number = int(time.time()) if number is None else number
@@ -46,11 +50,15 @@ def main(examples: int, steps: int, number: int | None, ground: tuple[str, ...],
         wrong = error
         traceback.print_exception(error, limit=0, file=sys.stdout)
     _report(figures)
+    violations, seconds = 0 if wrong is None else 1, time.monotonic() - began
+    if record is not None:
+        told = examined(number, figures.examples, violations, seconds, figures.steps, figures.seconds)
+        write(record, told)
     click.echo(
         f"seed {number}, examples: {figures.examples}, steps: {figures.steps}, virtual seconds: {figures.seconds:.0f}, "
-        f"seconds: {time.monotonic() - began:.0f}, violations: {0 if wrong is None else 1}"
+        f"seconds: {seconds:.0f}, violations: {violations}"
     )
-    sys.exit(0 if wrong is None else 1)
+    sys.exit(violations)
 
 
 def _report(figures: Figures) -> None:
