@@ -14,7 +14,6 @@ from uuid import UUID
 import pytest
 
 from streamapp.core.decide import decide
-from streamapp.core.evidence.evidence import uncontradicted
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupReading, Member
 from streamapp.core.facts.hold_record import RecordUnreadable
@@ -147,7 +146,7 @@ FACTS: Mapping[str, Fact] = {
 
 
 def answer(snapshot: Snapshot, policy: ScalingPolicy) -> tuple[str, str]:
-    return told(decide(uncontradicted(snapshot, policy.timing), policy))
+    return told(decide(snapshot, policy))
 
 
 def page() -> Mapping[str, tuple[str, str]]:

@@ -47,7 +47,7 @@ from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.capacity.container_memory import estimated_need
 from streamapp.core.evidence.capacity.disk_space import RoomUnknown, room_for_learners
-from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.evidence import Evidence, uncontradicted
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import Hold, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
@@ -94,7 +94,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         snapshot: Everything that was read in one pass.
         policy: What the user chose.
     """
-    snapshot = _with_followed_record(snapshot)
+    snapshot = uncontradicted(_with_followed_record(snapshot), policy.timing)
     draft = _draft(learner_source.limited_evidence(snapshot, policy))
     evidence, outcome = draft.evidence, draft.outcome
     made, withheld = _made_and_withheld(draft)

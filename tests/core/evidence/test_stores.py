@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from streamapp.core.decide import decide
-from streamapp.core.evidence.evidence import uncontradicted
 from streamapp.core.facts.agent_reports import AgentReply, AgentSilent, AgentsSeen, LocalTask
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
@@ -72,6 +71,6 @@ def _at_seven(task: LocalTask) -> LocalTask:
 def test_state_of_which_no_changelog_is_seen_holds(snapshot: Snapshot, why: str) -> None:
     """A broker can list topics as they were, or leave out one that the operator may not describe."""
     policy = WITH_AGENTS if snapshot.agents else ScalingPolicy()
-    decision = decide(uncontradicted(snapshot, policy.timing), policy)
+    decision = decide(snapshot, policy)
     assert told(decision) == ("Hold", "TopologyUnknown")
     assert decision.detail.startswith(why)

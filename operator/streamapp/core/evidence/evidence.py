@@ -37,7 +37,8 @@ Derived = TypeVar("Derived")
 def uncontradicted(snapshot: Snapshot, timing: Timing) -> Snapshot:
     """The facts; which tasks there are is unknown if a member or an agent tells of more state than the topics show.
 
-    Called once by the gathering, so that nothing that is decided or reported sees the tasks without their doubt.
+    Called by the gathering, so that nothing that is reported sees the tasks without their doubt, and by `decide`, which
+    rests on nobody's care.
     """
     known = snapshot.task_set
     if isinstance(known, TopologyUnknown):
