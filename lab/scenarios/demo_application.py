@@ -76,7 +76,7 @@ class DemoApplication:
 
     @property
     def shape(self) -> str:
-        """What its tasks look like: `counter`, `stores` or `table`."""
+        """What its tasks look like: `counter`, `echo`, `stores` or `table`."""
         return self.settings.get("TOPOLOGY", _DEFAULT_SHAPE)
 
     @property

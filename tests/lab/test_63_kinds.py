@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -256,14 +257,21 @@ def test_where_nothing_moves_nothing_is_written(kinds: dict[str, ObservedApp], s
     time.sleep(15)
     with ExitStack() as stack:
         seen = [
-            stack.enter_context(watch_history(session, one.app.namespace, "statefulsets")) for one in kinds.values()
+            stack.enter_context(watch_history(session, one.app.namespace, what))
+            for one in kinds.values()
+            for what in ("statefulsets", "streamapps")
         ]
         began = datetime.now(UTC)
         time.sleep(QUIET_SECONDS)
         written = writes_of_the_operator(began, {one.app.namespace for one in kinds.values()})
         assert written == [], (
-            f"the hold records: {[[record_of(each.object) for each in one.changes()] for one in seen]}"
+            f"records and statuses: {[[_shown(each.object) for each in one.changes()] for one in seen]}"
         )
+
+
+def _shown(written: Mapping[str, Any]) -> object:
+    """What tells why it was written: the hold record of a StatefulSet, the status of a StreamApp."""
+    return written["status"] if written["kind"] == "StreamApp" else record_of(written)
 
 
 @pytest.mark.usefixtures("gaps_of_ends")

@@ -46,4 +46,4 @@ def test_a_shape_that_cannot_be_inferred_comes_with_its_text(settings: Settings)
 def test_a_setting_that_the_application_refuses_is_told_in_its_words(settings: Settings) -> None:
     with pytest.raises(LabError) as raised:
         topology_text(DemoApplication("counter", {"TOPOLOGY": "round"}), settings)
-    assert "counter: TOPOLOGY: round is no topology; allowed: counter, stores, table" in raised.value.why
+    assert "counter: TOPOLOGY: round is no topology; allowed: counter, echo, stores, table" in raised.value.why

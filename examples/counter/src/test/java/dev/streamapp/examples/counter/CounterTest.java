@@ -53,7 +53,7 @@ class CounterTest {
     @Test
     void aWrongSettingIsNotDescribed() {
         assertEquals(2, run(Map.of("TOPOLOGY", "tables"), "describe"));
-        assertEquals("counter: TOPOLOGY: tables is no topology; allowed: counter, stores, table\n", printed());
+        assertEquals("counter: TOPOLOGY: tables is no topology; allowed: counter, echo, stores, table\n", printed());
     }
 
     @Test

@@ -34,8 +34,8 @@ class LoadTest {
                 "steady | Missing required option: '--rate=N'",
                 "preload --records 0 | Invalid value for option '--records': 0 is not allowed; allowed: a whole number from 1 to 2147483647",
                 "preload --records 10 --keys 20 | --keys 20 is more than --records 10; some would not be written",
-                "topics --topology tables | Invalid value for option '--topology': tables is no topology; allowed: counter, stores, table",
-                "preload --records 10 --topology tables | Invalid value for option '--topology': tables is no topology; allowed: counter, stores, table",
+                "topics --topology tables | Invalid value for option '--topology': tables is no topology; allowed: counter, echo, stores, table",
+                "preload --records 10 --topology tables | Invalid value for option '--topology': tables is no topology; allowed: counter, echo, stores, table",
                 "steady --rate 500 --quiet one | Invalid value for option '--quiet' (N): 'one' is not an int",
                 "topics --partitions none | Invalid value for option '--partitions': none is not allowed; allowed: a whole number from 1 to 2147483647",
             })

@@ -13,7 +13,7 @@ final class TableOptions {
             paramLabel = "SHAPE",
             defaultValue = "${env:TOPOLOGY:-counter}",
             converter = ToShape.class,
-            description = "The application's shape: counter, stores or table. Default: TOPOLOGY, else counter.")
+            description = "The application's shape: counter, echo, stores or table. Default: TOPOLOGY, else counter.")
     private Shape shape;
 
     @Option(

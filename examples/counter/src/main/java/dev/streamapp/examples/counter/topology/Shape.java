@@ -15,6 +15,13 @@ public enum Shape {
             return CounterTopology.build(inputTopic, outputTopic);
         }
     },
+    /** The same, and a second sub-topology that counts the output: a new version of {@link #COUNTER}. */
+    ECHO {
+        @Override
+        public Topology build(String inputTopic, String tableTopic, String outputTopic) {
+            return EchoTopology.build(inputTopic, outputTopic);
+        }
+    },
     /** Two stores, a repartition topic, and a second sub-topology with a store of its own. */
     STORES {
         @Override

@@ -156,7 +156,7 @@ class SettingsTest {
                 "STATIC_MEMBERSHIP | true | no name to join under; allowed: true only with POD_NAME or HOSTNAME set",
                 "CLOSE_TIMEOUT | 30 | 30 is no duration; allowed: a whole number with a unit, for example 500ms, 30s, 10m or 2h",
                 "INPUT_TOPIC | a b | a b is no name that Kafka accepts; allowed: up to 249 of a-z, A-Z, 0-9, '.', '_', '-'",
-                "TOPOLOGY | Table | Table is no topology; allowed: counter, stores, table",
+                "TOPOLOGY | Table | Table is no topology; allowed: counter, echo, stores, table",
                 "TABLE_TOPIC | a b | a b is no name that Kafka accepts; allowed: up to 249 of a-z, A-Z, 0-9, '.', '_', '-'",
                 "OUTPUT_TOPIC | counter-input | counter-input is also the INPUT_TOPIC; allowed: another topic",
                 "STREAMS_NUM_STREAM_THREADS | two | two is no whole number; allowed: a whole number (int)",
