@@ -13,7 +13,7 @@ from streamapp.core.facts.group import Member, NoOffsets
 from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TaskFacts, TaskSet
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 from tests.builders import POLICY, a_pod, a_snapshot, pods
 from tests.support import example
 
@@ -148,3 +148,26 @@ def test_even_then_a_task_on_its_way_is_waited_for() -> None:
     members = example.members(3)
     last = replace(members[2], assignment=replace(members[2].assignment, active=frozenset({example.task(4)})))  # type: ignore[type-var]
     assert restarts(rolling(members=(*members[:2], last)), IMMEDIATE) == []
+
+
+UNMADE = TopologyUnknown("store more has no changelog", settled=example.task_set(), doubtful=frozenset({1}))
+"""Before a leader of the new version has assigned, its changelog is not made."""
+
+
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize("updated", [(), (2,)])
+def test_nor_does_one_whose_topics_no_leader_has_made(updated: tuple[int, ...]) -> None:
+    assert restarts(rolling(*updated, task_set=UNMADE)) == [1 if updated else 2]
+    lagging = rolling(*updated, members=example.members(3, lag=500_000), task_set=UNMADE)
+    assert (restarts(lagging), waits_for(lagging)[0]) == ([], "LearnersCatchingUp")
+
+
+@pytest.mark.guarantee(1)
+def test_but_where_it_runs_or_all_have_the_newest_template_the_tasks_are_unknown() -> None:
+    running = rolling(2, members=with_new_tasks(example.members(3), on=2), task_set=UNMADE)
+    assert (restarts(running), waits_for(running)[0]) == ([], "TopologyUnknown")
+    settled = a_snapshot(desired=2, record=None, task_set=UNMADE)
+    assert (decide(settled, POLICY).verdict.value, decide(settled, POLICY).reason.name) == ("Hold", "TopologyUnknown")
+    # What a member has of the settled ones is contradicted as ever.
+    stateless = replace(UNMADE, settled=example.stateless_task_set())
+    assert restarts(rolling(task_set=stateless)) == []

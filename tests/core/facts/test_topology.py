@@ -239,6 +239,18 @@ def test_a_changelog_that_a_broker_does_not_list_yet_is_missed_by_those_who_have
     assert not state_beyond(known(universe_of(counts, listed)), members, ())
 
 
+def test_what_is_not_there_of_one_sub_topology_leaves_the_others_known() -> None:
+    text = parse_topology(text_of("counter-stores"))
+    assert isinstance(text, Topology)
+    first = {"app-counts-changelog": 2, "app-totals-changelog": 2}
+    found = universe_of(text, topics({"counter-input": 2}, first))
+    assert isinstance(found, TopologyUnknown)
+    assert found.reason.startswith("source topic app-turned-repartition of sub-topology 1 is not on the cluster")
+    assert found.doubtful == frozenset({1})
+    assert found.settled is not None
+    assert [str(each.id) for each in found.settled.stateful] == ["0_0", "0_1"]
+
+
 def test_a_source_topic_that_is_not_there_holds() -> None:
     assert why(universe_of(parsed("table"), topics({}, {}))).startswith(
         "source topic users of sub-topology 0 is not on the cluster"

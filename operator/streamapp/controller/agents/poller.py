@@ -20,7 +20,7 @@ from streamapp.core.evidence.agent_views import remember
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AgentsSeen, EndsAfter
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.lag import EndOffsets
-from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.facts.tasks import TaskSet, settled_tasks
 from streamapp.core.facts.workload import Pod
 from streamapp.core.status.restore_rates import restore_rates
 from streamapp.kube.client.client import Json, KubeClient
@@ -94,7 +94,7 @@ class AgentPoller:
 
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
         """Read the end offsets after the reports, if a decision or a prediction needs them."""
-        watch, task_set, began_at = application.watch, application.memory.task_set, self.now()
+        watch, task_set, began_at = application.watch, settled_tasks(application.memory.task_set), self.now()
         if watch is None or not isinstance(task_set, TaskSet):
             return None
         if not (is_shrinking or _needs_ends(watch, application.memory, began_at)):

@@ -33,7 +33,7 @@ from streamapp.core.evidence.running_tasks import active_holders, running_tasks
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, ObservedRebalance
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
-from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown, settled_tasks
 from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import RunningSeen
@@ -331,8 +331,9 @@ class GroupPoller:
     ) -> ObservedRebalance:
         task_set = self._memory.task_set = await self._read_task_set(settled_at)
         ends = await self._ends(task_set)
-        if isinstance(task_set, TaskSet) and isinstance(ends, EndOffsets):
-            ends = await self._with_tails(task_set, group, ends)
+        known = settled_tasks(task_set)
+        if isinstance(known, TaskSet) and isinstance(ends, EndOffsets):
+            ends = await self._with_tails(known, group, ends)
         ends = sharing.shared_ends(ends, self._memory.readings)
         return ObservedRebalance(began_at=began_at, settled_at=settled_at, rejoined_members=rejoined_members, ends=ends)
 
@@ -356,9 +357,8 @@ class GroupPoller:
         return await self.group.task_set()
 
     async def _ends(self, task_set: TaskSet | TopologyUnknown) -> EndOffsets | EndsUnreadable:
-        if isinstance(task_set, TopologyUnknown):
-            return EndsUnreadable(task_set.reason)
-        return await self.group.ends(task_set)
+        known = settled_tasks(task_set)
+        return EndsUnreadable(known.reason) if isinstance(known, TopologyUnknown) else await self.group.ends(known)
 
     async def _with_tails(self, task_set: TaskSet, group: GroupDescription, ends: EndOffsets) -> EndOffsets:
         """Look at the tails of changelogs on which a copy stands still; the first join has none to compare with."""

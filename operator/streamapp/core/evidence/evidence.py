@@ -28,7 +28,7 @@ from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy, Timing
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown, settled_tasks
 from streamapp.core.facts.workload import Pod, Workload
 
 Derived = TypeVar("Derived")
@@ -40,7 +40,7 @@ def uncontradicted(snapshot: Snapshot, timing: Timing) -> Snapshot:
     Called by the gathering, so that nothing that is reported sees the tasks without their doubt, and by `decide`, which
     rests on nobody's care.
     """
-    known = snapshot.task_set
+    known = settled_tasks(snapshot.task_set)
     if isinstance(known, TopologyUnknown):
         return snapshot
     groups = (reading.group for reading in snapshot.readings)
@@ -126,17 +126,18 @@ class Evidence:
         known, latest = self.snapshot.task_set, self.snapshot.latest
         statefulset, pods = self.snapshot.workload.statefulset, self.snapshot.workload.pods
         older = {pod.ordinal for pod in pods if statefulset and pod.revision != statefulset.update_revision}
-        if not older or latest is None or isinstance(known, TopologyUnknown) or self.latest is None:
+        if not older or latest is None or self.latest is None:
             return self
         young = (one for one in self.snapshot.readings if latest.ended_at - one.ended_at <= KEPT_FOR)
         seen = [found for found in map(self.of, young) if found is not None]
-        task_set: TaskSet | TopologyUnknown = without_unborn(
+        task_set = without_unborn(
             known,
             [each.group for each in seen],
             [one for each in seen for one in _not_in_pods(each, {pod.ordinal for pod in pods} - older)],
             [report for ordinal, report in self.fresh_reports.items() if ordinal in older],
         )
-        if self.policy.rollout is RolloutPolicy.IMMEDIATE and has_other_subtopologies(known, self.latest.group):
+        is_asked = self.policy.rollout is not RolloutPolicy.IMMEDIATE
+        if not is_asked and isinstance(known, TaskSet) and has_other_subtopologies(known, self.latest.group):
             task_set = TopologyUnknown("the new template has other sub-topologies, and its policy is Immediate")
         return self if task_set is known else Evidence(replace(self.snapshot, task_set=task_set), self.policy)
 

@@ -11,7 +11,7 @@ from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
 from streamapp.core.facts.group import GroupDescription, Member, NoOffsets
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.tasks import TaskFacts, TaskSet
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown, settled_tasks
 
 Holder = TypeVar("Holder")
 
@@ -87,12 +87,16 @@ def running_by_agents(
 
 
 def without_unborn(
-    known: TaskSet, groups: Iterable[GroupDescription], older: Iterable[Member], reports: Iterable[AgentReport]
-) -> TaskSet:
+    known: TaskSet | TopologyUnknown,
+    groups: Iterable[GroupDescription],
+    older: Iterable[Member],
+    reports: Iterable[AgentReport],
+) -> TaskSet | TopologyUnknown:
     """The tasks without the sub-topologies that a new template brings and that no leader assigns.
 
-    A leader of the older template does not know them: no task of them is on any member, so no restart can stop one.
-    What members and agents of the older template have on their disks is of a sub-topology that ran before.
+    A leader of the older template does not know them: no task of them is on any member, so no restart can stop one. Nor
+    has a leader made their topics, so that what is unknown may be these alone. What members and agents of the older
+    template have on their disks is of a sub-topology that ran before.
 
     Args:
         known: What the topology and the topics gave.
@@ -104,8 +108,13 @@ def without_unborn(
     born = {task.subtopology for each in given for task in (*each.active, *each.standby)}
     born |= {task.subtopology for one in older if one.subscription is not None for task in one.subscription.offsets}
     born |= {task.id.subtopology for report in reports for task in report.tasks or ()}
-    kept = tuple(task for task in known.tasks if task.id.subtopology in born)
-    return known if not kept or len(kept) == len(known.tasks) else TaskSet(kept)
+    settled = settled_tasks(known)
+    if isinstance(settled, TopologyUnknown):
+        return known
+    if isinstance(known, TopologyUnknown) and not known.doubtful.isdisjoint(born):
+        return known
+    kept = tuple(task for task in settled.tasks if task.id.subtopology in born)
+    return known if not kept or known == (found := TaskSet(kept)) else found
 
 
 def has_other_subtopologies(known: TaskSet, group: GroupDescription) -> bool:

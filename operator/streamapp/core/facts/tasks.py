@@ -120,6 +120,15 @@ class TopologyUnknown:
     """The cause and what would settle it, as a sentence for the user."""
     may_show_after_a_join: bool = False
     """Members that joined before they had any state say nothing of it until they join again."""
+    settled: TaskSet | None = None
+    """The tasks of the other sub-topologies, where the cause is one of some alone; None: it is one of all."""
+    doubtful: frozenset[int] = frozenset()
+    """The numbers of these sub-topologies."""
+
+
+def settled_tasks(found: TaskSet | TopologyUnknown) -> TaskSet | TopologyUnknown:
+    """The tasks that are known beyond doubt, of all sub-topologies or of some; else why none are."""
+    return found if isinstance(found, TaskSet) else found.settled or found
 
 
 def _sorted_once(task: TaskId, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:

@@ -143,12 +143,29 @@ def universe_of(topology: Topology, topics: TopicEvidence) -> TaskSet | Topology
     """
     try:
         _refuse_too_large(_parts_by_text(topology, each, topics) for each in topology.subtopologies)
-        tasks = [task for each in topology.subtopologies for task in _tasks(topology, each, topics)]
+        tasks, doubts = _tasks_and_doubts(topology, topics)
         stores = {store for each in topology.subtopologies for store in each.stores}
-        _refuse_strangers(topics, {topics.changelog(store) for store in stores})
-        return TaskSet(tuple(tasks)) if tasks else TopologyUnknown(f"the topology has no task; {_NEW_TEXT}")
+        if not doubts:
+            _refuse_strangers(topics, {topics.changelog(store) for store in stores})
     except _DoubtError as doubt:
         return TopologyUnknown(str(doubt))
+    if doubts:
+        # Before a leader of the version that brings a sub-topology has assigned, its internal topics do not exist.
+        settled = TaskSet(tuple(tasks)) if tasks else None
+        return TopologyUnknown(next(iter(doubts.values())), settled=settled, doubtful=frozenset(doubts))
+    return TaskSet(tuple(tasks)) if tasks else TopologyUnknown(f"the topology has no task; {_NEW_TEXT}")
+
+
+def _tasks_and_doubts(topology: Topology, topics: TopicEvidence) -> tuple[list[TaskFacts], dict[int, str]]:
+    """The tasks of each sub-topology, or the doubt about it."""
+    tasks: list[TaskFacts] = []
+    doubts: dict[int, str] = {}
+    for each in topology.subtopologies:
+        try:
+            tasks += _tasks(topology, each, topics)
+        except _DoubtError as doubt:
+            doubts[each.number] = str(doubt)
+    return tasks, doubts
 
 
 def infer_universe(group: GroupEvidence, topics: TopicEvidence) -> TaskSet | TopologyUnknown:
