@@ -217,7 +217,8 @@ class Operator:
             pods = self.cache.of_app(PODS, key) if one is None else [one]
             for pod in pods:
                 application.memory.record_terminations(from_json.container_ends(pod), earliest(self._now))
-                application.memory.record_runs(from_json.running_containers(pod), self._now())
+                running = from_json.running_containers(pod)
+                application.memory.record_runs(pod["metadata"]["uid"], running, self._now())
             if application.watch is not None:
                 application.watch.look_soon()
         if self.applications.contains(key):

@@ -90,7 +90,8 @@ def test_a_member_of_the_next_container_stays_where_the_node_was_cut_off_and_its
 ) -> None:
     """The API server shows the first container long after its end: the member of the second one is captured there."""
     memory, ahead, joined = Memory(uid="u"), timedelta(seconds=15), NOW + timedelta(seconds=3)
-    memory.record_runs(["containerd://3"], NOW - timedelta(hours=1))
+    memory.record_runs("pod-3", (), NOW - timedelta(hours=1, minutes=1))
+    memory.record_runs("pod-3", ["containerd://3"], NOW - timedelta(hours=1))
     before = a_capture(3, seen_at=NOW - timedelta(minutes=5), members=(MemberKey("before"),))
     after = a_capture(3, seen_at=joined, members=(MemberKey("after"),))
     started = NOW - timedelta(hours=1, seconds=1) + ahead
@@ -107,12 +108,37 @@ def test_a_member_of_the_next_container_stays_where_the_node_was_cut_off_and_its
     assert [key.id for one in found for key in one.members] == ["before"]
 
 
+@pytest.mark.guarantee(7)
+@pytest.mark.parametrize(("is_for_good", "stays"), [(False, True), (True, False)])
+def test_nothing_bounds_the_clock_of_a_node_whose_container_ran_before_this_process(
+    is_for_good: bool, stays: bool
+) -> None:
+    """A kubelet that was cut off dates the end 20 s late: the next container's member seems to have been there."""
+    memory, ahead = Memory(uid="u"), timedelta(seconds=20)
+    memory.record_runs("pod-3", ["containerd://3"], NOW - timedelta(minutes=5))
+    ended = an_end(3, finished_at=NOW + ahead, started_at=NOW - timedelta(hours=1) + ahead)
+    memory.record_terminations((ended,), NOW + ahead)
+    captures = tuple(
+        a_capture(3, seen_at=NOW + timedelta(seconds=at), members=(MemberKey(name),))
+        for name, at in (("after", 8), ("before", -70))
+    )
+    found = evictable(
+        captures,
+        tuple(memory.ends.values()),
+        GroupDescription(GroupState.STABLE, tuple(replace(example.member(3), id=one) for one in ("after", "before"))),
+        Timing().eviction_margin,
+        for_good=lambda _: is_for_good,
+    )
+    assert ("after" not in [key.id for one in found for key in one.members]) is stays
+    assert "before" in [key.id for one in found for key in one.members]
+
+
 @pytest.mark.guarantee(1)
 def test_a_run_is_dated_by_when_it_was_first_seen_whatever_its_nodes_clock_says() -> None:
     memory, workload = Memory(uid="u"), example.workload()
     first = workload.pods[0].container.id or ""
-    memory.record_runs([first, "of another pod"], NOW)
-    memory.record_runs([first], NOW + timedelta(minutes=1))
+    memory.record_runs("pod-0", [first, "of another pod"], NOW)
+    memory.record_runs("pod-0", [first], NOW + timedelta(minutes=1))
     dated = memory.with_runs(workload, NOW)
     assert [pod.container.first_seen_at for pod in dated.pods] == [NOW, *[None] * (len(workload.pods) - 1)]
     assert [pod.container.known_since for pod in dated.pods] == [
@@ -128,9 +154,9 @@ def test_a_watch_that_is_behind_does_not_make_the_run_of_a_newer_container_later
     memory, behind = Memory(uid="u"), example.workload()
     pod = behind.pods[0]
     newer = replace(behind, pods=(replace(pod, container=replace(pod.container, id="newer")), *behind.pods[1:]))
-    memory.record_runs(["newer"], NOW)
+    memory.record_runs("pod-0", ["newer"], NOW)
     memory.with_runs(behind, NOW + timedelta(seconds=1))
-    memory.record_runs(["newer"], NOW + timedelta(seconds=2))
+    memory.record_runs("pod-0", ["newer"], NOW + timedelta(seconds=2))
     dated = memory.with_runs(newer, NOW + timedelta(seconds=2))
     assert dated.pods[0].container.first_seen_at == NOW
 

@@ -31,6 +31,8 @@ from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Pod, StatefulSet, Volume, Workload
 from streamapp.core.status.gaps import Gap, GapUnknown, RunningSeen
 
+CLOCK_DOUBT = timedelta(seconds=60)
+"""How far a node's clock can be ahead of ours where nothing bounds it."""
 CONTAINER_END_RETENTION = timedelta(hours=1)
 """Long after every session timeout: a member that is still listed then is alive or a static one."""
 DESIRED_RETENTION = timedelta(hours=25)
@@ -154,6 +156,10 @@ class Memory:
     """By UID of the pods that are on nodes that must be drained, as the last decision left them."""
     runs: dict[str, datetime] = field(default_factory=dict)
     """When each container was first seen running, by its ID."""
+    unwitnessed: set[str] = field(default_factory=set)
+    """Those of them that ran already when this process first saw their pod."""
+    seen_pods: set[str] = field(default_factory=set)
+    """The UIDs of the pods that it has seen."""
     rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)
     episode: Episode | None = None
     running_samples: list[RunningSeen] = field(default_factory=list)
@@ -254,7 +260,11 @@ class Memory:
         reports are late.
         """
         for reported in ends:
-            end = replace(reported, finished_at=min(reported.finished_at - self._clock_ahead(reported), at))
+            end = replace(
+                reported,
+                finished_at=min(reported.finished_at - self._clock_ahead(reported), at),
+                clock_doubt=CLOCK_DOUBT if reported.container_id in self.unwitnessed else timedelta(0),
+            )
             earlier = self.ends.get(end.container_id)
             if earlier is None or (end.is_trusted and not earlier.is_trusted):
                 self.ends[end.container_id] = end
@@ -266,10 +276,13 @@ class Memory:
         seen = self.runs.get(end.container_id)
         return timedelta(0) if seen is None or end.started_at is None else max(timedelta(0), end.started_at - seen)
 
-    def record_runs(self, container_ids: Iterable[str], at: datetime) -> None:
-        """Remember which containers were seen running; the first time stays, for as long as they are seen."""
-        for container_id in container_ids:
-            self.runs.setdefault(container_id, at)
+    def record_runs(self, pod_uid: str, container_ids: Iterable[str], at: datetime) -> None:
+        """Remember which containers of a pod were seen running; the first time stays, for as long as they are seen."""
+        new = set(container_ids) - self.runs.keys()
+        self.runs.update(dict.fromkeys(new, at))
+        if pod_uid not in self.seen_pods:
+            self.unwitnessed |= new
+        self.seen_pods.add(pod_uid)
 
     def with_runs(self, workload: Workload, at: datetime) -> Workload:
         """Date the runs of the pods by this process's clock; forget those of other pods after a while.
@@ -280,6 +293,8 @@ class Memory:
         present = {pod.container.id for pod in workload.pods}
         oldest = at - RUN_RETENTION
         self.runs = {one: seen for one, seen in self.runs.items() if one in present or seen >= oldest}
+        self.unwitnessed &= self.runs.keys()
+        self.seen_pods &= {pod.uid for pod in workload.pods}
         dated = [(pod, self._dated(pod)) for pod in workload.pods]
         self.pods_with_runs = {pod.uid: (pod, one) for pod, one in dated}
         return replace(workload, pods=tuple(one for _, one in dated))

@@ -357,8 +357,9 @@ class Gatherer:
 
     def _note_runs(self, facts: ReplicaFacts, pods: Sequence[Json]) -> None:
         """Remember which containers run; before their agents are asked, so that what these say is later."""
-        running = (container_id for pod in pods for container_id in from_json.running_containers(pod))
-        facts.application.memory.record_runs(running, self._now())
+        for pod in pods:
+            running = from_json.running_containers(pod)
+            facts.application.memory.record_runs(pod["metadata"]["uid"], running, self._now())
 
     async def _pods(self, facts: ReplicaFacts, *, is_raised: bool) -> list[Json]:
         """Read the pods, and poll their agents as soon as their addresses are known."""

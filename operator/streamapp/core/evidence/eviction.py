@@ -168,10 +168,13 @@ def evictable(
     is_blocked = _blocks_its_successor(group)
     found = []
     for seen in observed:
-        end = _end_of(seen, ends)
-        if end is None or not seen.is_confirmed or seen.seen_at > end.finished_at - margin:
+        end, is_gone = _end_of(seen, ends), for_good(seen)
+        if end is None or not seen.is_confirmed:
             continue
-        away = is_blocked or for_good(seen)
+        # A container whose state does not come back has none after it, whose members could be taken for its own.
+        if seen.seen_at > end.finished_at - margin - (timedelta(0) if is_gone else end.clock_doubt):
+            continue
+        away = is_blocked or is_gone
         members = tuple(key for key in seen.members if key.id in group.member_ids and (away or key.instance_id is None))
         if members:
             found.append(Evictable(members, end))

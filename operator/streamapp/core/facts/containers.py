@@ -4,7 +4,7 @@ Plain values. `eviction` decides with them; `hold_record` keeps those of an open
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from streamapp.core.facts.ids import Ordinal
 
@@ -49,6 +49,8 @@ class ContainerEnd:
     """None where it is not known."""
     started_at: datetime | None = None
     """By the node's clock; None where it is not known."""
+    clock_doubt: timedelta = timedelta(0)
+    """By so much, unknown to us, the node's clock can be ahead: nobody saw the container begin."""
 
     @property
     def is_trusted(self) -> bool:
