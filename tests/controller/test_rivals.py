@@ -175,14 +175,16 @@ def test_nothing_is_created_while_a_namespace_is_silent_and_all_of_it_as_soon_as
 
 @pytest.mark.guarantee(3)
 @pytest.mark.parametrize("status", [403, 404])
-def test_a_namespace_that_refuses_delays_no_creation_where_nobody_else_is_in_the_group(status: int) -> None:
+def test_a_namespace_that_refuses_delays_a_creation_by_a_minute_where_nobody_else_is_in_the_group(status: int) -> None:
     loop = VirtualLoop()
 
     async def main() -> None:
         operator = Rivals(loop)
         operator.cluster.gone, operator.cluster.answers = {"two"}, status
         await operator.begin()
-        await asyncio.sleep(5)
+        await asyncio.sleep(40)
+        assert operator.replicas(YOUNGER) is None
+        await asyncio.sleep(20)
         assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
         await operator.end()
 
@@ -222,7 +224,7 @@ def test_pods_of_others_in_the_group_stop_a_creation_for_as_long_as_they_are_the
         assert operator.stalled(YOUNGER).startswith("NamespaceUnlisted")
         assert "two; member " in operator.stalled(YOUNGER)
         operator.others.clear()
-        await asyncio.sleep(80)  # the session timeout, and a look
+        await asyncio.sleep(150)  # the session timeout, a minute without them, and a look
         assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
         await operator.end()
 

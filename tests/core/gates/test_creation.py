@@ -34,8 +34,10 @@ def elsewhere() -> Member:
 
 
 def without_statefulset(*readings: GroupReading, unlisted: UnlistedNamespaces = REFUSED, **workload: Any) -> Any:
+    """Without one; the group was empty 50 s ago, too."""
     found = {"statefulset": None, **workload}
-    return a_snapshot(app={"unlisted": unlisted}, workload=found, readings=tuple(readings))
+    readings = (*readings, a_reading(GroupState.EMPTY, seconds_ago=50)) if readings else ()
+    return a_snapshot(app={"unlisted": unlisted}, workload=found, readings=readings)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,22 @@ def test_a_group_that_was_not_read_just_now_is_read_first(readings: tuple[GroupR
     assert told(decision) == WAITS
     assert decision.detail == "b; the group was not read just now"
     assert decision.needs_fresh_group
+
+
+@pytest.mark.guarantee(3)
+def test_a_group_that_a_new_coordinator_shows_empty_is_watched_for_a_while() -> None:
+    """A member of others was there a moment ago, or nobody looked long enough to know."""
+    empty, before = a_reading(GroupState.EMPTY), a_reading(GroupState.STABLE, elsewhere(), seconds_ago=3)
+    decision = decide(without_statefulset(empty, before), POLICY)
+    assert (told(decision), decision.needs_fresh_group) == (WAITS, False)
+    assert decision.detail == "b; member stranger at 10.9.9.9 is in none of its pods"
+    young = a_snapshot(app={"unlisted": REFUSED}, workload={"statefulset": None}, readings=(empty,))
+    assert (told(decide(young, POLICY)), decide(young, POLICY).needs_fresh_group) == (WAITS, True)
+    assert decide(young, POLICY).detail.startswith("b; the group is watched for 45 s first")
+    gone = a_reading(GroupState.STABLE, elsewhere(), seconds_ago=61)
+    assert (
+        told(decide(without_statefulset(empty, a_reading(GroupState.EMPTY, seconds_ago=55), gone), POLICY)) == CREATED
+    )
 
 
 def test_silence_of_one_namespace_is_waited_out_whatever_the_group_says() -> None:
