@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from structlog.typing import EventDict
 
 from streamapp.controller.agents.keys import KeyFile
+from streamapp.controller.agents.topology import topology_in_force
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Announce, CapHeartbeats, RestartPod
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
@@ -390,6 +392,24 @@ def test_the_text_of_the_topology_is_what_all_agents_say_or_one_that_has_all_of_
         assert bench.wirings[-1].topology == wired
 
     on_a_bench(play, key_file)
+
+
+@pytest.mark.parametrize(
+    ("before", "reported", "revisions", "in_force"),
+    [
+        (TEXT, MORE, "aab", MORE),
+        (MORE, TEXT, "aab", MORE),
+        (MORE, TEXT, "aaa", TEXT),
+        (MORE, "", "aab", MORE),
+        (OTHER, TEXT, "aab", TEXT),
+        ("", TEXT, "aab", TEXT),
+    ],
+)
+def test_a_larger_text_stays_while_a_template_changes_though_its_pod_does_not_run(
+    before: str, reported: str, revisions: str, in_force: str
+) -> None:
+    pods = [replace(example.pod(number), revision=one) for number, one in enumerate(revisions)]
+    assert topology_in_force(before, reported, pods) == in_force
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,30 @@ def test_another_assignor_in_one_pod_calls_it_off_and_silence_does_not() -> None
     assert told(decide(a_case(silent, readings=ONCE), POLICY)) == ((0, 1), {2}, SEVEN, Reason.AnnouncementRenewed)
 
 
+@pytest.mark.parametrize("silent_for", [0, 12])
+def test_a_drain_that_has_begun_is_not_called_off_for_room_while_an_agent_is_silent(silent_for: int) -> None:
+    """The learners of the silent pod cannot be seen, so that they look as if they were still to come."""
+    giga = 1_000_000_000
+    learning = (
+        example.member(0, active=(0, 1), standby=(4,)),
+        example.member(1, active=(2, 3), standby=(5,)),
+        example.member(2, active=(4, 5)),
+    )
+    known: dict[str, Any] = {
+        "heard": example.leaving(2, left=timedelta(seconds=45)),
+        "round": example.assigned(),
+        "state_bytes": 3 * giga,
+        "free_bytes": giga // 2,
+        "sizes": dict.fromkeys(range(6), giga),
+    }
+    seen, zero = example.agents(learning, **known), Ordinal(0)
+    if silent_for:
+        older = (example.report(learning[0], seconds(silent_for + more), **known) for more in (0, 4))
+        seen = replace(seen, words={**seen.words, zero: (AgentSilent(zero, "no answer"), *older)})
+    decision = decide(a_snapshot(members=learning, agents=seen), replace(POLICY, source=LearnerSource.ON_DEMAND))
+    assert announced(decision) is None
+
+
 def test_nothing_is_begun_while_an_agent_is_silent() -> None:
     agents = heard(EMPTY, EMPTY, EMPTY)
     silent = AgentsSeen({**agents.words, Ordinal(1): (AgentSilent(Ordinal(1), "refused"),)}, agents.ends)

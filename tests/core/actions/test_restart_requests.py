@@ -7,7 +7,9 @@ import pytest
 
 from streamapp.core.actions.decision import GrantReplicas, RestartPod
 from streamapp.core.decide import decide
+from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.hold_record import Progress
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import RestartRequest, Snapshot
 from streamapp.core.facts.workload import Pod, Volume
@@ -179,3 +181,28 @@ def test_a_paused_rollout_does_not_keep_a_pod_whose_volume_goes() -> None:
     policy = ScalingPolicy(rollout=RolloutPolicy.PAUSED)
     old = {**with_pod(a_pod(1, revision="older")), "volumes": given_up(1)}
     assert restarts(asked(1, new_volume=True, workload=old), policy) == [(1, "RestartCovered")]
+
+
+@pytest.mark.parametrize(("silent", "restarted"), [(1, [(1, "RestartCovered")]), (0, [])])
+def test_the_pod_whose_agent_is_silent_restarts_by_its_users_word_and_no_other(
+    silent: int, restarted: list[tuple[int, str]]
+) -> None:
+    members, ordinal = example.members(3), Ordinal(silent)
+    seen = example.agents(members, is_ours=False)
+    quiet = replace(seen, words={**seen.words, ordinal: (AgentSilent(ordinal, "refused"),)})
+    own = tuple(a_pod(number, has_agent=True) for number in range(3))
+    found = asked(1, members=members, agents=quiet, workload={"pods": own})
+    assert restarts(found, ScalingPolicy(agent=True)) == restarted
+
+
+@pytest.mark.guarantee(8)
+def test_an_agent_that_is_silent_in_a_pod_that_leaves_stops_no_rollout() -> None:
+    members, two = example.members(3), Ordinal(2)
+    seen = example.agents(members, is_ours=False)
+    quiet = replace(seen, words={**seen.words, two: (AgentSilent(two, "refused"),)})
+    own = tuple(a_pod(number, has_agent=True) for number in range(3))
+    new = {"update_revision": "new"}
+    rolling = a_snapshot(desired=2, members=members, agents=quiet, workload={"pods": own}, statefulset=new)
+    decision = decide(rolling, ScalingPolicy(agent=True))
+    (told,) = [one.reason for one in decision.conditions if one.type == "Reconciling"]
+    assert (decision.reason, told) == (Reason.RolloutInProgress, Reason.RestartCovered)

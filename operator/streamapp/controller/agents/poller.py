@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.kept_reports import NO_ROOM
-from streamapp.controller.agents.topology import common_topology
+from streamapp.controller.agents.topology import common_topology, topology_in_force
 from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.apps.memory import Memory
@@ -66,7 +66,7 @@ class AgentPoller:
         readings = await self.agents.read_reports(key, streamapp, pods, memory.task_set)
         # A pod can report another long text in each pass, and parsing one takes its time.
         memory.reported_topology = await asyncio.to_thread(common_topology, readings)
-        memory.topology = memory.reported_topology or memory.topology
+        memory.topology = topology_in_force(memory.topology, memory.reported_topology, pods)
         ends = None
         if any(isinstance(read.reply, AgentReport) for read in readings):
             is_shrinking = streamapp.replicas < statefulset["spec"]["replicas"]

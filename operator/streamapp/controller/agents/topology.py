@@ -10,7 +10,7 @@ from functools import lru_cache
 from streamapp.agents.answers import AgentReading
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.topology import Topology, parse_topology
-from streamapp.core.facts.workload import Workload
+from streamapp.core.facts.workload import Pod, Workload
 
 
 @lru_cache(maxsize=64)
@@ -28,6 +28,17 @@ def common_topology(readings: Sequence[AgentReading]) -> str:
     if len(known) < len(texts):
         return ""
     return next((text for text, whole in known if all(_has_all_of(whole, part) for _, part in known)), "")
+
+
+def topology_in_force(before: str, reported: str, pods: Iterable[Pod]) -> str:
+    """The text that is gone by; a larger one stays while a template changes, since its pod may just not run.
+
+    A pod that crashes again and again would change the topology each time, and no reading would become old enough.
+    """
+    whole, part = _parsed(before), _parsed(reported)
+    is_of_two_templates = len({pod.revision for pod in pods}) > 1
+    has_more = isinstance(whole, Topology) and isinstance(part, Topology) and _has_all_of(whole, part)
+    return before if not reported or (is_of_two_templates and has_more) else reported
 
 
 def _has_all_of(whole: Topology, part: Topology) -> bool:

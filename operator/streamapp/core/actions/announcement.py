@@ -145,6 +145,9 @@ def _can_drain(evidence: Evidence) -> bool:
 
 
 def _has_room(evidence: Evidence, drained: Collection[Ordinal]) -> bool:
+    """A drain that has begun goes on while an agent is silent: what its pod has cannot be seen then."""
+    if evidence.agents_unavailable is not None and announced_pods(evidence).issuperset(drained):
+        return True
     room = room_for_learners(evidence.fresh_reports, drained, evidence.snapshot.task_set)
     return (isinstance(room, RoomUnknown) or room.is_enough) and _has_memory(evidence, drained)
 

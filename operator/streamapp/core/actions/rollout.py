@@ -178,6 +178,16 @@ class _Rollout(OfEvidence):
     def _is_asked_for(self, pod: Pod) -> bool:
         return pod.ordinal in self.evidence.asked_for
 
+    def _asked_of_the_silent(self, allowed: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Pods whose restart a user asks for and whose agent is silent: the restart may mend that.
+
+        Where standbys are judged by what members report when they join: nothing rests on the agent then.
+        """
+        if self._source() is not LearnerSource.STANDBYS or self._needs_agents():
+            return ()
+        heard = self.evidence.fresh_reports
+        return tuple(pod for pod in allowed if self._is_asked_for(pod) and pod.ordinal not in heard)
+
     def _is_unheard(self, pod: Pod) -> bool:
         """Tell whether a pod's agent is missing where pods can leave by agents alone; its restart may bring it."""
         policy = self.policy
@@ -219,19 +229,22 @@ class _Rollout(OfEvidence):
         if not_well.missing or len(not_well.ill) > len(is_asked[:1]):
             return Refusal(Reason.RolloutPodNotRunning, f"ordinal {first_few([*not_well.ill, *not_well.missing])}")
         newest = [pod.ordinal for pod in self._granted_pods() if not self._is_outdated(pod)]
-        return self._agent_that_is_missing(newest) or tuple(is_asked) or allowed
+        quiet = self._agent_that_is_missing(newest)
+        return (self._asked_of_the_silent(allowed) or quiet) if quiet is not None else tuple(is_asked) or allowed
 
     def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
         """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.
 
         So must the others be where one of them is, but for those that have none yet: one is silent only now. Not where
         coverage is not asked for, nor where learners are not to come on demand; but in a group of the streams protocol
-        only agents tell whether the tasks of the last restart run again.
+        only agents tell whether the tasks of the last restart run again. A pod that leaves need not be heard: it would
+        wait for the rollout, and the rollout for it.
         """
         is_agent_needed = self.policy.source in {None, LearnerSource.ON_DEMAND} or self._needs_agents()
         asked = self.policy.agent and is_agent_needed
         workload, others = self.snapshot.workload, self._pods_that_spoke(newest)
-        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or pod.ordinal in others)
+        told = others.union(newest)
+        pods = tuple(pod for pod in workload.pods if pod.ordinal in told and pod.ordinal < self.target)
         if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not pods:
             return None
         quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)

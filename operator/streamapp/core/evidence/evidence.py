@@ -5,8 +5,9 @@ fact of its own and decides nothing. Readings are immutable, so that all that re
 its `ReadingEvidence`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property
 from typing import TypeVar
 
@@ -16,10 +17,10 @@ from streamapp.core.evidence.membership import MemberPlacement, place_members
 from streamapp.core.evidence.readings import KEPT_FOR, state_beyond
 from streamapp.core.evidence.running_tasks import (
     active_holders,
+    assigned_of_late,
     has_other_subtopologies,
     running_by_agents,
     running_tasks,
-    without_unborn,
 )
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading, Member, ObservedRebalance
@@ -32,6 +33,8 @@ from streamapp.core.facts.tasks import TaskSet, TopologyUnknown, settled_tasks
 from streamapp.core.facts.workload import Pod, Workload
 
 Derived = TypeVar("Derived")
+UNASSIGNED_FOR = timedelta(seconds=45)
+"""A task that nobody has is on its way for no longer; then no leader assigns it. Readings are kept for a minute."""
 
 
 def uncontradicted(snapshot: Snapshot, timing: Timing) -> Snapshot:
@@ -96,12 +99,6 @@ class ReadingEvidence:
         return self._copies_by_agents[id(view)][1]
 
 
-def _not_in_pods(reading: ReadingEvidence, ordinals: Collection[Ordinal]) -> Iterable[Member]:
-    """The members that none of these pods has."""
-    placed = {one.id for ordinal in ordinals for one in reading.placement.members(ordinal)}
-    return (one for one in reading.group.members if one.id not in placed)
-
-
 class Evidence:
     """What follows from one snapshot under one policy."""
 
@@ -120,22 +117,19 @@ class Evidence:
     def of_restarts(self) -> "Evidence":
         """The facts that restarts are judged by while pods have different templates, and perhaps topologies.
 
-        Sub-topologies that no leader has assigned yet are left out. Where users want restarts without coverage
+        Sub-topologies that no leader has assigned for a while are left out. Where users want restarts without coverage
         (`Immediate`), they need not say first which topology the group has in between.
         """
         known, latest = self.snapshot.task_set, self.snapshot.latest
-        statefulset, pods = self.snapshot.workload.statefulset, self.snapshot.workload.pods
-        older = {pod.ordinal for pod in pods if statefulset and pod.revision != statefulset.update_revision}
-        if not older or latest is None or self.latest is None:
+        statefulset, readings = self.snapshot.workload.statefulset, self.snapshot.readings
+        pods = self.snapshot.workload.pods
+        has_older = any(statefulset and pod.revision != statefulset.update_revision for pod in pods)
+        if not has_older or latest is None or self.latest is None:
             return self
-        young = (one for one in self.snapshot.readings if latest.ended_at - one.ended_at <= KEPT_FOR)
-        seen = [found for found in map(self.of, young) if found is not None]
-        task_set = without_unborn(
-            known,
-            [each.group for each in seen],
-            [one for each in seen for one in _not_in_pods(each, {pod.ordinal for pod in pods} - older)],
-            [report for ordinal, report in self.fresh_reports.items() if ordinal in older],
-        )
+        of_late = [one for one in readings if latest.ended_at - one.ended_at <= KEPT_FOR]
+        seen = [found.group for found in map(self.of, of_late) if found is not None]
+        is_long = latest.ended_at - of_late[-1].ended_at >= UNASSIGNED_FOR
+        task_set = assigned_of_late(known, seen) if is_long else known
         is_asked = self.policy.rollout is not RolloutPolicy.IMMEDIATE
         if not is_asked and isinstance(known, TaskSet) and has_other_subtopologies(known, self.latest.group):
             task_set = TopologyUnknown("the new template has other sub-topologies, and its policy is Immediate")

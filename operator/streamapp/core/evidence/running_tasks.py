@@ -86,34 +86,25 @@ def running_by_agents(
     return frozenset(running)
 
 
-def without_unborn(
-    known: TaskSet | TopologyUnknown,
-    groups: Iterable[GroupDescription],
-    older: Iterable[Member],
-    reports: Iterable[AgentReport],
-) -> TaskSet | TopologyUnknown:
-    """The tasks without the sub-topologies that a new template brings and that no leader assigns.
+def assigned_of_late(known: TaskSet | TopologyUnknown, groups: Iterable[GroupDescription]) -> TaskSet | TopologyUnknown:
+    """The tasks without the sub-topologies that no leader has assigned for a while, as none of the other version does.
 
-    A leader of the older template does not know them: no task of them is on any member, so no restart can stop one. Nor
-    has a leader made their topics, so that what is unknown may be these alone. What members and agents of the older
-    template have on their disks is of a sub-topology that ran before.
+    No task of them is on any member, so no restart can stop one. Nor has a leader made their topics, so that what is
+    unknown may be these alone. What lies of them on a disk is kept there, and is no reason to wait: after a version was
+    rolled back, it lies there for long.
 
     Args:
         known: What the topology and the topics gave.
-        groups: All that were seen of late.
-        older: Members in pods of an older template, and those in no pod that is known.
-        reports: Of agents in pods of an older template.
+        groups: All that were seen of late, for longer than a task is on its way from one member to another.
     """
     given = (one.assignment for group in groups for one in group.members if one.assignment is not None)
-    born = {task.subtopology for each in given for task in (*each.active, *each.standby)}
-    born |= {task.subtopology for one in older if one.subscription is not None for task in one.subscription.offsets}
-    born |= {task.id.subtopology for report in reports for task in report.tasks or ()}
+    assigned = {task.subtopology for each in given for task in (*each.active, *each.standby)}
     settled = settled_tasks(known)
     if isinstance(settled, TopologyUnknown):
         return known
-    if isinstance(known, TopologyUnknown) and not known.doubtful.isdisjoint(born):
+    if isinstance(known, TopologyUnknown) and not known.doubtful.isdisjoint(assigned):
         return known
-    kept = tuple(task for task in settled.tasks if task.id.subtopology in born)
+    kept = tuple(task for task in settled.tasks if task.id.subtopology in assigned)
     return known if not kept or known == (found := TaskSet(kept)) else found
 
 

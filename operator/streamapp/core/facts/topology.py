@@ -327,7 +327,7 @@ def _refuse_strangers(topics: TopicEvidence, known: set[str]) -> None:
     if strangers:
         raise _DoubtError(
             f"{strangers[0]} looks like a changelog of the application and belongs to no store of spec.topology; "
-            f"{_NEW_TEXT}, or delete the topic if nothing uses it"
+            f"{_NEW_TEXT}, or delete the topic once no pod uses it"
         )
 
 

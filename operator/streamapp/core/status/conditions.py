@@ -96,6 +96,7 @@ _SAY_WHAT_USERS_MUST_KNOW = {
     Reason.StandbysNotRaisable,
     Reason.TaskNotInTopology,
     Reason.TaskUnassigned,
+    Reason.TopologyUnknown,
 }
 """What a rollout may wait for that only a user can give: the detail is what it costs, or what others say."""
 

@@ -79,6 +79,19 @@ def test_of_two_copies_that_leave_the_larger_one_tells_what_is_needed(
     assert judged == Room(50, 60, pods(0), untold=Ordinal(whole) if is_older else None)
 
 
+@pytest.mark.guarantee(1)
+def test_what_a_learner_that_has_begun_still_takes_is_needed_too() -> None:
+    """Pod 0 has nothing yet of task 4; task 5 comes to it as well."""
+    begun = (example.member(0, active=(0,), standby=(4,)), example.member(1, active=(1, 2, 3)), BARE[2])
+    found = reports(20 * GIGA, 12 * GIGA, begun, sizes={4: 10 * GIGA, 5: 10 * GIGA})
+    zero = Ordinal(0)
+    local = tuple(replace(one, state_bytes=0) for one in found[zero].tasks or ())
+    found[zero] = replace(found[zero], tasks=local)
+    full = {ordinal: replace(one, free_bytes=100 * GIGA) if ordinal == 1 else one for ordinal, one in found.items()}
+    judged = room_for_learners(full, {Ordinal(2)}, example.task_set())
+    assert judged == Room(20 * GIGA, 12 * GIGA, pods(0))
+
+
 def test_an_agent_that_tells_no_bytes_of_tasks_has_one_task_that_takes_all() -> None:
     older = reports(100, 60, sizes=None)
     judged = room_for_learners(older, {Ordinal(2)}, example.task_set())

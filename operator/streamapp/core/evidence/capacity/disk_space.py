@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from streamapp.core.evidence.refusal import first_few
-from streamapp.core.facts.agent_reports import AgentReport
+from streamapp.core.facts.agent_reports import AgentReport, TaskState
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 
+RUNNING = TaskState.RUNNING
 SPARE = 10
 """Percent: a store that is being restored takes more than one that is compacted."""
 
@@ -88,7 +89,8 @@ def room_for_learners(
         if held - copied and report.state_bytes is None:
             return RoomUnknown(report.ordinal)
         coming |= dict.fromkeys(held - copied, 1)
-    return _tightest(staying, tasks_per_pod(staying, len(coming), task_set), coming, _pieces(gone, coming))
+    shares = tasks_per_pod(staying, len(coming), task_set)
+    return _tightest(staying, shares, coming, _pieces(gone, coming), _largest(reports.values()))
 
 
 def room_for_standbys(
@@ -121,7 +123,7 @@ def room_for_standbys(
     held = held_tasks(reports, task_set)
     filled = {ordinal: one for ordinal, one in reports.items() if judged is None or ordinal < judged}
     shares = {ordinal: max(0, share - held[ordinal]) for ordinal in filled}
-    return _tightest(filled, shares, coming, _pieces(reports.values(), coming))
+    return _tightest(filled, shares, coming, _pieces(reports.values(), coming), _largest(reports.values()))
 
 
 def tasks_per_pod(
@@ -141,10 +143,7 @@ def held_tasks(reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | Topol
 
 def _pieces(reports: Collection[AgentReport], tasks: Collection[TaskId]) -> list[_Piece]:
     """What these tasks take by their largest copies, the largest first; each task is in one piece."""
-    told = dict[TaskId, int]()
-    for task in (task for one in reports for task in one.tasks or () if task.id in tasks):
-        if task.state_bytes is not None:
-            told[task.id] = max(told.get(task.id, 0), task.state_bytes)
+    told = {task: size for task, size in _largest(reports).items() if task in tasks}
     pieces = [_Piece(size, frozenset({task})) for task, size in told.items()]
     counted = set(told)
     # The larger rest first: a task that two of them have may be behind on the other.
@@ -154,6 +153,21 @@ def _pieces(reports: Collection[AgentReport], tasks: Collection[TaskId]) -> list
             pieces.append(_Piece(rest, untold, one.ordinal))
             counted |= untold
     return sorted(pieces, key=lambda piece: piece.size, reverse=True)
+
+
+def _largest(reports: Collection[AgentReport]) -> Mapping[TaskId, int]:
+    """The bytes of the largest copy of each task, where agents tell them."""
+    told = dict[TaskId, int]()
+    for task in (task for one in reports for task in one.tasks or ()):
+        if task.state_bytes is not None:
+            told[task.id] = max(told.get(task.id, 0), task.state_bytes)
+    return told
+
+
+def _still_to_come(pods: Collection[AgentReport], largest: Mapping[TaskId, int]) -> int:
+    """What copies that have begun on these pods will take beside what they take now."""
+    copies = (task for one in pods for task in one.tasks or () if not (task.is_active and task.state is RUNNING))
+    return sum(max(0, largest[one.id] - one.state_bytes) for one in copies if one.state_bytes is not None)
 
 
 def _rest(report: AgentReport) -> int:
@@ -166,6 +180,7 @@ def _tightest(
     shares: Mapping[Ordinal, int],
     coming: Mapping[TaskId, int],
     pieces: list[_Piece],
+    largest: Mapping[TaskId, int],
 ) -> Room | RoomUnknown:
     """The disk with the least space beside its need. Volumes of one disk have its free bytes once, and all shares."""
     disks: dict[str | Ordinal, list[AgentReport]] = {}
@@ -173,12 +188,20 @@ def _tightest(
         if report.free_bytes is None:
             return RoomUnknown(ordinal)
         disks.setdefault(report.file_system or ordinal, []).append(report)
-    rooms = [_room(pods, sum(shares[one.ordinal] for one in pods), coming, pieces) for pods in disks.values()]
+    rooms = [
+        _room(pods, sum(shares[one.ordinal] for one in pods), coming, pieces, _still_to_come(pods, largest))
+        for pods in disks.values()
+    ]
     return min(rooms, key=_left, default=Room(sum(piece.size for piece in pieces), 0, ()))
 
 
-def _room(pods: list[AgentReport], share: int, coming: Mapping[TaskId, int], pieces: list[_Piece]) -> Room:
-    """For the largest copies that may come to the pods of one disk, so many of them; no pod gets one that it has."""
+def _room(
+    pods: list[AgentReport], share: int, coming: Mapping[TaskId, int], pieces: list[_Piece], still_to_come: int
+) -> Room:
+    """For the largest copies that may come to the pods of one disk, so many of them; no pod gets one that it has.
+
+    Where any comes, what is still to come of those that have begun takes its place, too.
+    """
     held = Counter(task.id for one in pods for task in one.tasks or ())
     needed, left, untold = 0, share, None
     for piece in pieces:
@@ -189,6 +212,7 @@ def _room(pods: list[AgentReport], share: int, coming: Mapping[TaskId, int], pie
         if copies and piece.size and untold is None:
             untold = piece.untold
     free = min(one.free_bytes or 0 for one in pods)
+    needed += still_to_come if needed else 0
     return Room(needed, free, tuple(one.ordinal for one in pods), untold)
 
 
