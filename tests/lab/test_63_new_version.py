@@ -49,8 +49,8 @@ def newer(one: ObservedApp) -> dict[str, Any]:
 
 
 def tasks(one: ObservedApp) -> int:
-    """How many tasks the operator knows."""
-    return int(one.app.status()["convergence"]["tasks"])
+    """How many tasks the operator knows; 0 while it does not know them."""
+    return int(one.app.status().get("convergence", {}).get("tasks", 0))
 
 
 def has_rolled_out(one: ObservedApp) -> bool:
