@@ -64,7 +64,7 @@ def test_one_sub_topology_more_is_rolled_out_pod_by_pod(
     apps: dict[str, ObservedApp], session: Session, version: str
 ) -> None:
     one = apps[version]
-    assert tasks(one) == PARTITIONS
+    wait_until("its tasks are known", lambda: tasks(one) == PARTITIONS, 60)
     began = one.clock()
     application = one.app.application
     text = topology_text(replace(application, settings={**application.settings, **ECHO}), one.app.settings)
