@@ -63,6 +63,8 @@ class PortedAgents:
             return [AgentReading(AgentSilent(place.ordinal, "the agents are away")) for place in addresses]
         words = [self._fated(place, self._word(place, group), fates, group) for place in addresses]
         self.witness.looked(self.process, group)
+        for tell in self.board.heard:
+            tell(self.process, group, words)
         await self._after(fates)
         return [AgentReading(word) for word in words]
 

@@ -14,7 +14,9 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from streamapp.api.names import HOLD_RECORD
+from streamapp.controller.apps.memory import Memory
 from streamapp.controller.ports import KafkaStepError, Poll
+from streamapp.core.facts.agent_reports import AgentReply
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupUnreadable, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.ids import ProcessId, TopicPartition
@@ -74,6 +76,9 @@ class Process(Protocol):
     async def turn(self) -> None:
         """Return when this process may go on; never, where it is dead."""
 
+    def memory(self, key: Key) -> Memory | None:
+        """What it remembers of a StreamApp; None: it does not know it."""
+
     def die(self) -> None:
         """It ends here and now."""
 
@@ -120,6 +125,10 @@ class Switchboard:
 
     sending: Callable[[Process, Request | None], None] = lambda *_: None
     """Told of what a replica sends to the API server, or without a request to brokers or agents, as it leaves."""
+    sent: list[Callable[[Process, Request], None]] = field(default_factory=list)
+    """Told of a write as it leaves: no check of its sender comes after that."""
+    heard: list[Callable[[Process, Group, Sequence[AgentReply]], None]] = field(default_factory=list)
+    """Told of what agents have answered to a process."""
     next_term: Callable[[], int] = lambda: 0
     """Gives the number of the next process that leads, where several replicas stand for a Lease."""
     frozen: Callable[[str], None] = lambda _: None
@@ -132,6 +141,11 @@ class Switchboard:
     """The same of every write of a StatefulSet."""
     writing: Callable[[Request], None] = lambda _: None
     """Told of a write right before the API server makes it."""
+
+    def leaves(self, process: Process, request: Request) -> None:
+        """A request is sent."""
+        for tell in self.sent if request.is_write else ():
+            tell(process, request)
 
     def slowest(self, since: float) -> float:
         """The most that one answer took beside the usual, now or at any time from then on."""
@@ -209,6 +223,7 @@ class DirectClient(StoreClient):
         await self._before(fates, what)
         if last_check is not None:
             last_check()
+        self._board.leaves(self._process, request)
         is_late = await self._sending(fates)
         answer = self._answer(request, fates, what)
         await self._after(fates, what)

@@ -208,6 +208,8 @@ class Group:
         self.shown: Callable[[Poll], Poll] = lambda poll: poll
         """Gives what the coordinator shows in place of the truth."""
         self.agents_are_away = False
+        self.lost_at: dict[tuple[ProcessId, TaskId], float] = {}
+        """When a copy was lost last while its process went on; only its agent can tell."""
 
     def deeds(self) -> Mapping[str, "Callable[[int], object]"]:
         """What can happen to its settings, by the name that a story has for it."""
@@ -241,16 +243,20 @@ class Group:
         """A container that has started joins with each of its threads."""
         self.truth.agents[run.id] = AgentTruth(self.time())
         for thread in range(self.truth.shape.threads):
-            self._numbers += 1
-            identity = f"{self.truth.application_id}-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}"
-            member = Member(identity, run, run.host, run.process_id)
-            if self.truth.shape.static:
-                member.instance = f"{self.truth.application_id}-{run.ordinal}-{thread}"
-                if self._comes_back(member):
-                    continue
-            self.truth.members[identity] = member
-            self._rebalance()
-            self._rejoin(identity)
+            self.join_thread(run, thread)
+
+    def join_thread(self, run: Run, thread: int, suffix: str = "") -> None:
+        """One of its threads joins, as a member that nobody has seen before."""
+        self._numbers += 1
+        identity = f"{self.truth.application_id}-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}{suffix}"
+        member = Member(identity, run, run.host, run.process_id)
+        if self.truth.shape.static:
+            member.instance = f"{self.truth.application_id}-{run.ordinal}-{thread}"
+            if self._comes_back(member):
+                return
+        self.truth.members[identity] = member
+        self._rebalance()
+        self._rejoin(identity)
 
     def _comes_back(self, member: Member) -> bool:
         """A static member that is still listed is itself again, with what it was given; its word is new."""

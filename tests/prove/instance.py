@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from streamapp.controller.apps.apps import ClusterAccess
+from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.leadership import without_lease
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
+from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import DirectClient, Switchboard, Witness
@@ -87,6 +89,11 @@ class Instance:
     def is_open(self) -> bool:
         """Whether it runs; else it stands still, or is dead."""
         return self._open.is_set()
+
+    def memory(self, key: Key) -> Memory | None:
+        """What it remembers of a StreamApp; None: it does not know it."""
+        found = self.operator.applications.find(key)
+        return None if found is None else found.memory
 
     async def turn(self) -> None:
         """Return when this process may go on; never, where it is dead."""

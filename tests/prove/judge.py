@@ -6,7 +6,7 @@ looked, twice: a world that has moved on since the last chance to look is nobody
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +20,10 @@ from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member, Run
 from tests.prove.holds.judge import HoldJudge
 from tests.prove.judge_claims import JUDGEMENT, ClaimJudge, misrecorded, recorded
+from tests.prove.judge_memory import MemoryJudge
 from tests.prove.judge_raises import RaiseJudge
 from tests.prove.kubelet import Nodes
-from tests.prove.looks import FRESH, Floors, Look, Seen, fitting_pairs
+from tests.prove.looks import FRESH, Floors, Look, Seen, fitting_pairs, smallest
 from tests.prove.scene import must_wait
 
 Json = dict[str, Any]
@@ -65,6 +66,7 @@ class Judge:
         self._claims = ClaimJudge(self._app, now)
         self._claims.said(store.get("streamapps", *self._place) or {"spec": {}})
         self.raises = RaiseJudge(board, now, self.wrong)
+        self._memories = MemoryJudge(group, nodes, board, now)
         self.holds = HoldJudge(self._app, lambda: store.get("statefulsets", *self._place), nodes, now)
         self.wished_at = 0.0
         """When the user last changed his mind."""
@@ -216,6 +218,7 @@ class Judge:
         if never_ran or (now == 0 and app["spec"].get("scaleDown", {}).get("allowZero")):
             # (For the last pod no other can have copies: the user stops the application.)
             return
+        self._by_memory(what, writer, going, asks_copies=not self.holds.is_forced)
         self._by_coverage(what, seen, going, is_removal=True)
 
     def _before_the_rollout(self, seen: Seen, was: int, now: int) -> str | None:
@@ -266,7 +269,7 @@ class Judge:
         lost = (
             self._lost(later, earlier, going, running, at, is_removal=is_removal) - excused for later, earlier in pairs
         )
-        least = _least(lost)
+        least = smallest(lost)
         if least:
             self.wrong(1, f"{what}, and nobody who remains has {', '.join(sorted(least))}")
         elif not self._are_good_now(going, is_removal=is_removal):
@@ -339,9 +342,20 @@ class Judge:
         down = [number for number in seen.ordinals if number != ordinal and number not in self._nodes.alive()]
         if down and seen.containers is not None and len(seen.containers - {""}) < len(seen.ordinals):
             self.wrong(1, f"{what}, although {down} are down")
+        self._by_memory(what, writer, frozenset({ordinal}), asks_copies=not self._is_cold_restart())
         if not self._group.truth.shape.is_bare:
             self._by_coverage(what, seen, frozenset({ordinal}), is_removal=False)
         elif (why := tasks_away(seen, self._group.tasks)) is not None:
+            self.wrong(1, f"{what}, {why}")
+
+    def _is_cold_restart(self) -> bool:
+        """Whether no other pod can have copies of what a restarted pod has."""
+        return self._group.truth.shape.is_bare
+
+    def _by_memory(self, what: str, writer: Process, going: frozenset[int], *, asks_copies: bool) -> None:
+        """Guarantee 1, on what the process itself knew."""
+        judged_at = self._of(writer).statefulset_at
+        if (why := self._memories.against(writer, going, judged_at, asks_copies=asks_copies)) is not None:
             self.wrong(1, f"{what}, {why}")
 
     def _claim(self, body: Json, before: Json) -> None:
@@ -460,17 +474,6 @@ def everything_runs(truth: GroupTruth, tasks: Sequence[TaskId]) -> bool:
     members = list(truth.members.values())
     running = sorted(task for member in members for task in member.running)
     return truth.state is GroupState.STABLE and all(member.is_alive for member in members) and running == list(tasks)
-
-
-def _least(lost: Iterable[set[str]]) -> set[str]:
-    """The first of the smallest; nothing is smaller than nothing."""
-    least: set[str] | None = None
-    for one in lost:
-        if least is None or len(one) < len(least):
-            least = one
-        if not least:
-            break
-    return least or set()
 
 
 def _remains(ordinal: int, going: frozenset[int], *, is_removal: bool) -> bool:

@@ -1,7 +1,7 @@
 """What one process of the operator saw of the group, and when; which two looks a removal may rest on."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -61,6 +61,8 @@ class Seen:
     """Of the pods as last told."""
     statefulset_at: float = 0.0
     """When it was last told of the StatefulSet."""
+    heard_at: float = 0.0
+    """When agents answered it last."""
     passed_at: float | None = None
     """When its first pass had come to the status."""
 
@@ -83,3 +85,14 @@ def fitting_pairs(
         if apart <= later.at - earlier.at <= 125
         and (by_agents or not asks_copies or earlier.generation != later.generation)
     ]
+
+
+def smallest(lost: Iterable[set[str]]) -> set[str]:
+    """The first of the smallest; nothing is smaller than nothing."""
+    least: set[str] | None = None
+    for one in lost:
+        if least is None or len(one) < len(least):
+            least = one
+        if not least:
+            break
+    return least or set()

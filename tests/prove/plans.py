@@ -261,6 +261,8 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
                 ("kill", chance.randrange(scene.replicas)),
                 ("lose", chance.randrange(scene.replicas)),
                 ("wipe", chance.randrange(scene.replicas)),
+                ("copy-lost", chance.randrange(scene.replicas)),
+                ("thread-replaced", chance.randrange(scene.replicas)),
                 (chance.choice(("claims-stay", "claims-go")), 0),
                 ("delete", chance.randrange(scene.replicas)),
                 ("pause", chance.randint(2, 20)),

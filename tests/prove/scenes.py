@@ -1,6 +1,7 @@
 """The scenes: what the application is like, and what its user does, before anything goes wrong."""
 
 from tests.prove.bare.scenes import BARE
+from tests.prove.event_scenes import EVENTS
 from tests.prove.evictions.scenes import EVICTIONS
 from tests.prove.fleet.scenes import FLEET
 from tests.prove.holds.scenes import HOLDS
@@ -181,5 +182,6 @@ SCENES = {
         *FLEET,
         *EVICTIONS,
         *STREAMS,
+        *EVENTS,
     )
 }

@@ -17,6 +17,7 @@ from tests.prove.group import Group
 from tests.prove.judge import Findings, Judge, everything_runs
 from tests.prove.kubelet import BROKEN_IMAGE, Nodes, revision
 from tests.prove.scene import NO_WINDOW, STATE, WHY, Ends, is_invalid, must_wait
+from tests.prove.silent_events import SilentEvents
 from tests.prove.streams.coordinator import StreamsGroup
 from tests.prove.streams.judge import StreamsJudge
 from tests.prove.virtual_time import VirtualLoop
@@ -49,6 +50,7 @@ class PlayedApp:
         judge = StreamsJudge if isinstance(group, StreamsGroup) else Judge
         self.judge: Judge = judge(store, group, nodes, board, loop.time, findings)
         self.failover = Failover(group, loop)
+        self._silent = SilentEvents(group, loop)
         self.body: Json = {}
         """What its users create, where it is not there from the beginning."""
         self.owner = NOBODY
@@ -105,6 +107,7 @@ class PlayedApp:
             "restart": lambda ordinal: self._ask_for_restart(ordinal, new_volume=False),
             "restart-anew": lambda ordinal: self._ask_for_restart(ordinal, new_volume=True),
             **self.group.deeds(),
+            **self._silent.deeds(),
         }
 
     def desired(self) -> int:

@@ -100,6 +100,7 @@ class Connection:
         for one in self._checks:
             await one.on_connection_reuseconn.send(None, None, None)  # type: ignore[arg-type]
         self.board.sending(self.process, request)
+        self.board.leaves(self.process, request)
         return await self.loop.outside(self._exchange(request, fates))
 
     # The world's part.

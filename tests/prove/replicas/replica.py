@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementResult
 from streamapp.controller.apps.apps import ClusterAccess
+from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.election import Elector
 from streamapp.controller.leader.thread_loop import RemoteLeadership
 from streamapp.controller.lifecycle import Parts, lease_key, lease_timing, work_in_turn
@@ -23,6 +24,7 @@ from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import StandbySetting, StandbySettingUnread
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import PortedGroup, Switchboard, Witness
@@ -170,6 +172,11 @@ class Replica:
     def is_cut_off(self) -> bool:
         """Whether nothing comes through between it and the API server."""
         return self.around.loop.time() < self._cut_until
+
+    def memory(self, key: Key) -> Memory | None:
+        """What it remembers of a StreamApp; None: it does not know it."""
+        found = self.operator.applications.find(key)
+        return None if found is None else found.memory
 
     async def turn(self) -> None:
         """Return when this process may go on; never, where it is dead."""

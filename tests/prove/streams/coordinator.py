@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from streamapp.core.facts.ids import ProcessId
-from tests.prove.group import NOT_COMMITTED, SESSION_TIMEOUT, AgentTruth, Group, Member, Run
+from tests.prove.group import NOT_COMMITTED, SESSION_TIMEOUT, Group, Member, Run
 from tests.prove.streams.broker_assignor import deal_by_broker
 from tests.prove.streams.truth import Placed, Share, StreamsTruth
 
@@ -67,17 +67,15 @@ class StreamsGroup(Group):
 
     # Who comes and goes.
 
-    def join(self, run: Run) -> None:
-        """A container that has started joins with each of its threads."""
+    def join_thread(self, run: Run, thread: int, suffix: str = "") -> None:  # noqa: ARG002 (of static members)
+        """One thread of a container joins, as a member that nobody has seen before."""
         truth = self.truth
-        truth.agents[run.id] = AgentTruth(self.time())
-        for _ in range(truth.shape.threads):
-            self._numbers += 1
-            identity = f"{truth.application_id}-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}"
-            truth.members[identity] = Member(identity, run, run.host, run.process_id, has_assignment=True)
-            truth.placed[identity] = Placed()
-            truth.generation += 1
-            self._beat(identity, self._beats.setdefault(identity, 0))
+        self._numbers += 1
+        identity = f"{truth.application_id}-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}{suffix}"
+        truth.members[identity] = Member(identity, run, run.host, run.process_id, has_assignment=True)
+        truth.placed[identity] = Placed()
+        truth.generation += 1
+        self._beat(identity, self._beats.setdefault(identity, 0))
 
     def ended(self, run: Run) -> None:
         """Whoever was asked to end leaves, mostly; of the others, the sessions go on."""

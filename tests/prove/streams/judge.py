@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamapp.api.names import HOLD_RECORD
+from streamapp.core.facts.agent_reports import AgentReply
 from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.prove.calls import Process
-from tests.prove.group import Member
+from tests.prove.group import Group, Member
 from tests.prove.judge import Judge
 from tests.prove.looks import APART, APART_BY_AGENTS, FRESH, Look, Seen
 from tests.prove.streams.broker_assignor import deal_by_broker
@@ -66,6 +67,7 @@ class StreamsJudge(Judge):
         self._read_at: dict[int, list[float]] = {}
         """When each process read the setting."""
         self._streams.read_by_operator.append(self._read_by_operator)
+        self._board.heard.append(self._hears)
         self._paused_at: float | None = None
         self._dealt: dict[Hashable, list[set[tuple[ProcessId, TaskId]]]] = {}
         """By members and their targets: what each order of ties that was tried would give anew."""
@@ -119,11 +121,11 @@ class StreamsJudge(Judge):
         return of
 
     def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
-        truth = self._streams.truth
-        if not is_removal and not truth.used and not self._is_on_demand():
+        if not is_removal and self._is_cold_restart():
             self.notes["restarted without learners"] += 1
             return
         super()._by_coverage(what, seen, going, is_removal=is_removal)
+        truth = self._streams.truth
         self._streams.advance()
         known = [look for look in seen.looks if look.is_stable and seen.statefulset_at - look.at <= FRESH]
         is_known = any(look.generation == truth.generation for look in known)
@@ -132,7 +134,10 @@ class StreamsJudge(Judge):
             self.notes["overtaken"] += 1
             return
         members = [member for member in self._listed() if member.run is not None and member.run.ordinal in going]
-        good = {task: frozenset(self._within_limit(task)) for task in self._streams.tasks}
+        good = {
+            task: frozenset((*self._within_limit(task), *self._lost_unheard(task, seen)))
+            for task in self._streams.tasks
+        }
         ids = frozenset(member.id for member in members)
         self._departures.append(Departure(what, ids, frozenset(truth.members), good))
 
@@ -142,6 +147,9 @@ class StreamsJudge(Judge):
         What becomes of the tasks is asked of the coordinator.
         """
         return None
+
+    def _is_cold_restart(self) -> bool:
+        return not self._streams.truth.used and not self._is_on_demand()
 
     def _is_on_demand(self) -> bool:
         app = self._store.get("streamapps", *self._place) or {"spec": {}}
@@ -155,6 +163,15 @@ class StreamsJudge(Judge):
             if member.run is not None
             if task in member.running or truth.lag(member.run.volume, task) <= truth.shape.limit
         ]
+
+    def _hears(self, process: Process, group: Group, _: Sequence[AgentReply]) -> None:
+        if group is self._group:
+            self._of(process).heard_at = self._now()
+
+    def _lost_unheard(self, task: TaskId, seen: Seen) -> Iterator[ProcessId]:
+        """The processes that lost their copy when no agent was asked any more: nobody could know."""
+        lost_at = self._streams.lost_at
+        return (process for (process, lost), at in lost_at.items() if lost == task and at > seen.heard_at)
 
     def _assigned(self, listed: frozenset[str], before: Mapping[str, Share]) -> None:
         """The coordinator has assigned anew."""

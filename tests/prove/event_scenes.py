@@ -1,0 +1,29 @@
+"""Scenes of what befalls an application while Kubernetes shows nothing of it, or shows what it seldom shows.
+
+Where it happens between a judgement and its write, every answer of the API server takes a second, so that there is time
+for it.
+"""
+
+from tests.prove.scene import Scene
+from tests.prove.story import Disturbance
+
+Happening = tuple[int, str, int]
+_SLOW: Happening = (3, "api-slow", 1)
+
+
+def _at(*happens: Happening) -> tuple[Disturbance, ...]:
+    return tuple(Disturbance("second", second, what, which) for second, what, which in happens)
+
+
+EVENTS = (
+    Scene("thread-replaced-in-hold", 3, _at((4, "wish", 2), (9, "thread-replaced", 0)), threads=2, share=0.5),
+    Scene("thread-replaced-as-it-goes", 4, _at(_SLOW, (4, "wish", 3), (21, "thread-replaced", 0)), share=0.5),
+    Scene("copy-lost-in-hold", 3, _at((4, "wish", 2), (9, "copy-lost", 0)), restore=4_000.0, share=0.5),
+    Scene(
+        *("streams-demand-copy-lost-as-it-goes", 3, _at(_SLOW, (4, "wish", 2), (36, "copy-lost", 0))),
+        standbys=0,
+        on_demand=True,
+        streams=True,
+        share=0.5,
+    ),
+)
