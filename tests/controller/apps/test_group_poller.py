@@ -271,6 +271,53 @@ def test_the_tasks_are_read_anew_while_the_group_has_others(behind: TaskSet) -> 
     assert seen[1:] == [behind, behind, example.task_set()]
 
 
+def tasks_read(found: TaskSet, polls: Sequence[Poll], topology: str = "") -> list[TaskSet | TopologyUnknown]:
+    """What is known of the tasks after each look: at the second the topics show all, and then what is given.
+
+    Args:
+        found: What the topics show from the third look on.
+        polls: What the group shows, ten seconds apart.
+        topology: The text that agents report from then on.
+    """
+
+    class Hiding(Shown):
+        async def task_set(self) -> TaskSet:  # type: ignore[override]
+            return example.task_set() if len(known) < 2 else found
+
+        async def ends(self, task_set: TaskSet) -> EndsUnreadable:
+            return EndsUnreadable(f"{len(task_set.tasks)} tasks, not asked")
+
+    memory, known = Memory("u"), list[TaskSet | TopologyUnknown]()
+
+    async def play() -> list[TaskSet | TopologyUnknown]:
+        clock = SteadyClock(lambda: NOW + timedelta(seconds=10.0 * len(known)), lambda: 10.0 * len(known))
+        poller = GroupPoller(Hiding(polls), memory, PollIntervals(1, 1, 1), lambda: None, clock)  # type: ignore[arg-type]
+        for _ in polls:
+            memory.topology = topology if len(known) >= 2 else ""
+            await poller.poll()
+            known.append(memory.task_set)
+        return known
+
+    return asyncio.run(play())
+
+
+@pytest.mark.guarantee(1)
+def test_tasks_are_unknown_while_a_changelog_is_not_seen_that_was() -> None:
+    """Who runs a task tells no position, so nobody has to contradict a broker that hides its changelog."""
+    _, seen, *hidden = tasks_read(example.stateless_task_set(), [joined(number) for number in (3, 4, 5, 6)])
+    assert seen == example.task_set()
+    assert [isinstance(one, TopologyUnknown) and "is not seen any more" in one.reason for one in hidden] == [True, True]
+
+
+def test_another_version_of_the_application_can_have_no_changelog() -> None:
+    polls = [joined(number) for number in (3, 4, 5)]
+    assert tasks_read(example.stateless_task_set(), polls, "another text")[-1] == example.stateless_task_set()
+    assert isinstance(polls[0].group, GroupDescription)
+    anew = tuple(replace(member, id=f"{member.id}-anew") for member in polls[0].group.members)
+    others = Poll(GroupDescription(GroupState.STABLE, anew), {member.id: 1 for member in anew})
+    assert tasks_read(example.stateless_task_set(), [*polls[:2], others])[-1] == example.stateless_task_set()
+
+
 @pytest.mark.guarantee(2)
 def test_clients_that_do_not_say_their_generation_make_no_join_twice() -> None:
     older, newest = joined(3, says_generation=False), joined(4, says_generation=False)

@@ -88,6 +88,16 @@ class _Trigger:
     """When the brokers had confirmed it: a look that begins later shows no join before it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _SeenTasks:
+    """Tasks as the topics showed them, and the application that they were of."""
+
+    task_set: TaskSet
+    topology: str
+    """The text that agents had reported."""
+    members: frozenset[str]
+
+
 class GroupPoller:
     """Polls one group for as long as `run` runs."""
 
@@ -119,6 +129,8 @@ class GroupPoller:
         self._trigger: _Trigger | None = None
         self._epoch: int | None = None
         """Of the streams group when its tasks were last read."""
+        self._seen_tasks: _SeenTasks | None = None
+        """The last that were taken for true."""
         self._topology_read_at = datetime.min.replace(tzinfo=UTC)
         self._configs_read_at = self._topology_read_at
         self._is_busy = True
@@ -313,7 +325,7 @@ class GroupPoller:
         now = self._now()
         is_due = epoch != self._epoch or self._is_topology_due(group, now)
         if group.state is GroupState.STABLE and is_due:
-            self._memory.task_set, self._epoch = await self._read_task_set(now), epoch
+            self._memory.task_set, self._epoch = await self._read_task_set(group, now), epoch
 
     def _not_before(self, earlier_look: datetime, look: datetime) -> datetime:
         """Since when a join can have begun that this look shows and the earlier one did not.
@@ -329,7 +341,7 @@ class GroupPoller:
     async def _observed_rebalance(
         self, group: GroupDescription, began_at: datetime, settled_at: datetime, rejoined_members: frozenset[str]
     ) -> ObservedRebalance:
-        task_set = self._memory.task_set = await self._read_task_set(settled_at)
+        task_set = self._memory.task_set = await self._read_task_set(group, settled_at)
         ends = await self._ends(task_set)
         known = settled_tasks(task_set)
         if isinstance(known, TaskSet) and isinstance(ends, EndOffsets):
@@ -352,9 +364,23 @@ class GroupPoller:
         reports = (said[0] for said in words.values() if said and isinstance(said[0], AgentReport))
         return bool(readings.state_beyond(task_set, group.members, reports))
 
-    async def _read_task_set(self, now: datetime) -> TaskSet | TopologyUnknown:
+    async def _read_task_set(self, group: GroupDescription, now: datetime) -> TaskSet | TopologyUnknown:
+        """Read which tasks there are; they are unknown while a changelog is not seen that this application had.
+
+        A broker that hides one shows a task without state, and nobody has to contradict it: a task that runs has no
+        position, and there can be no standby. Members that are all new, or another text, can be of a version without
+        that store.
+        """
         self._topology_read_at = now
-        return await self.group.task_set()
+        found, topology, seen = await self.group.task_set(), self._memory.topology, self._seen_tasks
+        if isinstance(found, TopologyUnknown):
+            return found
+        if seen is not None and seen.topology == topology and seen.members & group.member_ids:
+            gone = readings.changelogs_gone(seen.task_set, found)
+            if gone:
+                return TopologyUnknown(gone)
+        self._seen_tasks = _SeenTasks(found, topology, group.member_ids)
+        return found
 
     async def _ends(self, task_set: TaskSet | TopologyUnknown) -> EndOffsets | EndsUnreadable:
         known = settled_tasks(task_set)
@@ -380,7 +406,7 @@ class GroupPoller:
         """Read what could not be read right after the join; later ends only make a lag look larger."""
         now = self._now()
         if self._is_topology_due(group, now):
-            self._memory.task_set = await self._read_task_set(now)
+            self._memory.task_set = await self._read_task_set(group, now)
         if self._rebalance is not None and isinstance(self._rebalance.ends, EndsUnreadable):
             ends = sharing.shared_ends(await self._ends(self._memory.task_set), self._memory.readings)
             self._rebalance = replace(self._rebalance, ends=ends)

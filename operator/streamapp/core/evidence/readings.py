@@ -205,6 +205,18 @@ def state_beyond(known: TaskSet, members: Iterable[Member], reports: Iterable[Ag
     return f"{what}, and no changelog of it is seen; see that the operator may describe every topic" if what else ""
 
 
+def changelogs_gone(before: TaskSet, now: TaskSet) -> str:
+    """Say of which task a changelog is not seen any more; empty if of none."""
+    seen = now.changelogs
+    for task in before.tasks:
+        if task.id in now.ids and (gone := [one for one in task.changelogs if one not in seen]):
+            return (
+                f"{gone[0].topic} of task {task.id} is not seen any more; see that the operator may describe every "
+                f"topic. If it was deleted, restart the application"
+            )
+    return ""
+
+
 def _state_of_members(facts: Mapping[TaskId, TaskFacts], members: Iterable[Member]) -> str:
     for member in members:
         standby = frozenset[TaskId]() if member.assignment is None else member.assignment.standby
