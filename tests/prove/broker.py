@@ -1,5 +1,6 @@
 """What the brokers show of the truth: answers to DescribeGroups and to the reading of ends, as the core's values."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from streamapp.controller.ports import Poll
@@ -18,7 +19,8 @@ from streamapp.core.facts.group import Member as Shown
 from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, PartitionEnd
 from streamapp.core.facts.tasks import TaskSet
-from tests.prove.group import GroupTruth, Member
+from tests.prove.group import Group, GroupTruth, Member
+from tests.support.example import task_set
 
 
 def described(truth: GroupTruth) -> Poll:
@@ -29,10 +31,18 @@ def described(truth: GroupTruth) -> Poll:
     return Poll(GroupDescription(truth.state, members), joins)
 
 
-def ends_of(truth: GroupTruth, task_set: TaskSet, now: datetime) -> EndOffsets:
+def ends_of(truth: GroupTruth, known: TaskSet, now: datetime) -> EndOffsets:
     """The ends of all changelogs, as they are now."""
     end = PartitionEnd(log_start=0, end=int(truth.end))
-    return EndOffsets(read_at=now, partitions=dict.fromkeys(task_set.changelogs, end), committed={})
+    return EndOffsets(read_at=now, partitions=dict.fromkeys(known.changelogs, end), committed={})
+
+
+def tasks_of(group: Group) -> TaskSet:
+    """Which tasks there are, by the topics; without a changelog none has state."""
+    shown = task_set(len(group.tasks))
+    if not group.hides_changelogs:
+        return shown
+    return TaskSet(tuple(replace(one, stateful=False, changelogs=(), stores={}) for one in shown.tasks))
 
 
 def _shown(member: Member, truth: GroupTruth, *, is_shown: bool) -> Shown:

@@ -29,11 +29,10 @@ from streamapp.kube.client.errors import UnavailableError, of_status
 from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, Request
 from tests.kube.store_client import StoreClient, answer_of
-from tests.prove.broker import described, ends_of
+from tests.prove.broker import described, ends_of, tasks_of
 from tests.prove.fleet.requests import app_of
 from tests.prove.group import Group, Run
 from tests.prove.story import Disturbance
-from tests.support.example import task_set as universe_of
 
 T = TypeVar("T")
 API_DEADLINE = 10.0
@@ -326,7 +325,7 @@ class PortedGroup:
         """Find out which tasks there are."""
 
         async def look() -> TaskSet:
-            return universe_of(len(self.group.tasks))
+            return tasks_of(self.group)
 
         answer = await self._call(look)
         return TopologyUnknown(answer) if isinstance(answer, str) else answer

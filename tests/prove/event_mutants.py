@@ -4,14 +4,18 @@ Without `taken_back` in the views of the agents alone nothing breaks: what the j
 what they say right before the write. So one mutant takes both away.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
 from streamapp.controller.agents import access
-from streamapp.controller.reconcile import apply
-from streamapp.core.evidence import agent_views
+from streamapp.controller.reconcile import apply, gather
+from streamapp.core.evidence import agent_views, readings
+from streamapp.core.facts.workload import Volume, Workload
+from streamapp.kube.objects import from_json
 from tests.prove.mutants import Mutant
+
+Json = dict[str, Any]
 
 
 def _group_not_compared() -> Iterator[Any]:
@@ -27,8 +31,35 @@ def _no_word_is_taken_back() -> Iterator[Any]:
         yield patch.object(module, "taken_back", lambda *_: "")
 
 
+def _topics_are_believed() -> Iterator[Any]:
+    yield patch.object(gather, "uncontradicted", lambda snapshot, _: snapshot)
+
+
+def _changelogs_are_forgotten() -> Iterator[Any]:
+    yield patch.object(readings, "changelogs_gone", lambda *_: "")
+
+
+def _lost_is_bound() -> Iterator[Any]:
+    sound = from_json.volumes
+
+    def volumes(live: Sequence[Json], *others: Any) -> tuple[Volume, ...]:
+        return sound([{**claim, "status": {}} for claim in live], *others)
+
+    yield patch.object(from_json, "volumes", volumes)
+
+
+def _deleted_is_there() -> Iterator[Any]:
+    yield patch.object(Workload, "lasting_statefulset", property(lambda self: self.statefulset))
+
+
 MEMORY_MUTANTS = (
     Mutant("the newest look at the group is not compared", _group_not_compared, "thread-replaced-as-it-goes"),
     Mutant("the newest words of agents are not compared", _agents_not_compared, "streams-demand-copy-lost-as-it-goes"),
     Mutant("no word of an agent is taken back", _no_word_is_taken_back, "streams-demand-copy-lost-as-it-goes"),
+)
+EVENT_MUTANTS = (
+    Mutant("a task whose changelog is hidden has no state", _topics_are_believed, "changelog-unseen-by-a-new-process"),
+    Mutant("a changelog that was in view is forgotten", _changelogs_are_forgotten, "streams-demand-changelog-unseen"),
+    Mutant("a claim that lost its volume is a volume", _lost_is_bound, "claim-lost-in-hold"),
+    Mutant("a StatefulSet that is being deleted is there", _deleted_is_there, "statefulset-deleted-slowly"),
 )

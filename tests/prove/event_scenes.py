@@ -4,7 +4,7 @@ Where it happens between a judgement and its write, every answer of the API serv
 for it.
 """
 
-from tests.prove.scene import Scene
+from tests.prove.scene import Ends, Scene
 from tests.prove.story import Disturbance
 
 Happening = tuple[int, str, int]
@@ -19,6 +19,33 @@ EVENTS = (
     Scene("thread-replaced-in-hold", 3, _at((4, "wish", 2), (9, "thread-replaced", 0)), threads=2, share=0.5),
     Scene("thread-replaced-as-it-goes", 4, _at(_SLOW, (4, "wish", 3), (21, "thread-replaced", 0)), share=0.5),
     Scene("copy-lost-in-hold", 3, _at((4, "wish", 2), (9, "copy-lost", 0)), restore=4_000.0, share=0.5),
+    Scene(
+        # Only members tell a new process of state.
+        "changelog-unseen-by-a-new-process",
+        3,
+        _at((3, "slow", 10_300), (4, "wish", 2), (4, "changelog-unseen", 55), (5, "die", 0)),
+        rate=300.0,
+        share=0.5,
+    ),
+    Scene(
+        *("claim-lost-in-hold", 3, _at((4, "wish", 2), (6, "claim-lost", 0), (70, "claim-found", 0))),
+        ends=Ends(told=("ProcessIdentityStable=False VolumeClaimMissing",)),
+        share=0.5,
+    ),
+    Scene(
+        *("statefulset-deleted-slowly", 3, _at((4, "statefulset-deleting", 60), (6, "wish", 2))),
+        ends=Ends(told=("Ready=False StatefulSetMissing",), counted=(("removals", 1),)),
+        share=0.5,
+    ),
+    Scene(
+        # Standbys are put back for the pause, so that soon nobody tells of state any more.
+        *("streams-demand-changelog-unseen", 3),
+        _at((4, "wish", 2), (8, "changelog-unseen", 60), (14, "pause", 45)),
+        standbys=0,
+        on_demand=True,
+        streams=True,
+        share=0.5,
+    ),
     Scene(
         *("streams-demand-copy-lost-as-it-goes", 3, _at(_SLOW, (4, "wish", 2), (36, "copy-lost", 0))),
         standbys=0,

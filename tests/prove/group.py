@@ -208,6 +208,8 @@ class Group:
         self.shown: Callable[[Poll], Poll] = lambda poll: poll
         """Gives what the coordinator shows in place of the truth."""
         self.agents_are_away = False
+        self.hides_changelogs = False
+        """Its brokers list no changelog, as to a client without the right to describe one."""
         self.lost_at: dict[tuple[ProcessId, TaskId], float] = {}
         """When a copy was lost last while its process went on; only its agent can tell."""
 

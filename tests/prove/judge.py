@@ -353,9 +353,10 @@ class Judge:
         return self._group.truth.shape.is_bare
 
     def _by_memory(self, what: str, writer: Process, going: frozenset[int], *, asks_copies: bool) -> None:
-        """Guarantee 1, on what the process itself knew."""
+        """Guarantee 1, on what the process itself knew, and on volumes."""
         judged_at = self._of(writer).statefulset_at
-        if (why := self._memories.against(writer, going, judged_at, asks_copies=asks_copies)) is not None:
+        by_claims, by_memory = self._claims.lost_beside(going), self._memories
+        if (why := by_claims or by_memory.against(writer, going, judged_at, asks_copies=asks_copies)) is not None:
             self.wrong(1, f"{what}, {why}")
 
     def _claim(self, body: Json, before: Json) -> None:

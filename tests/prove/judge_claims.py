@@ -27,6 +27,8 @@ class ClaimJudge:
         """When the StreamApp last said that claims go with it."""
         self._deleted_at: dict[int, float] = {}
         """By ordinal: when somebody deleted the claim, which its pod keeps."""
+        self._lost_at: dict[int, float] = {}
+        """By ordinal: since when the claim has lost its volume."""
         self._could_go: dict[int, bool] = {}
         """Ordinals that were removed: whether their claims could be deleted by what the spec said then."""
         self._last_said: Json = {}
@@ -58,6 +60,19 @@ class ClaimJudge:
             self._deleted_at.setdefault(_ordinal(claim), self._now())
         else:
             self._deleted_at.pop(_ordinal(claim), None)
+        if claim.get("status", {}).get("phase") == "Lost":
+            self._lost_at.setdefault(_ordinal(claim), self._now())
+        else:
+            self._lost_at.pop(_ordinal(claim), None)
+
+    def lost_beside(self, going: Iterable[int]) -> str | None:
+        """Say what is wrong with a write that lets pods go while somebody else has lost his volume, if anything is.
+
+        The state of a pod that stays lies nowhere then: its next container finds none.
+        """
+        staying = self._lost_at.keys() - {*going}
+        lost = sorted(one for one in staying if self._now() - self._lost_at[one] > JUDGEMENT)
+        return f"although the volumes of {lost} are lost" if lost else None
 
     def taken(self, pod: Json) -> str | None:
         """Say what is wrong if the operator deletes a pod: it is all that keeps a claim that is being deleted."""
@@ -72,6 +87,7 @@ class ClaimJudge:
         """Say what is wrong with the end of a claim, if anything is."""
         name = claim["metadata"]["name"]
         self._deleted_at.pop(_ordinal(claim), None)
+        self._lost_at.pop(_ordinal(claim), None)
         if is_by_operator:
             return f"the claim {name} was deleted by the operator"
         if "deletionTimestamp" in claim["metadata"]:

@@ -191,8 +191,8 @@ class Nodes:
     def _sync(self) -> None:
         self._is_due = False
         live = self._store.get("statefulsets", self.key.namespace, self.key.name)
-        if live is None:
-            return
+        if live is None or "deletionTimestamp" in live["metadata"]:
+            return  # nothing is made or removed any more
         present = {_ordinal(pod): pod for pod in self.pods()}
         wanted = live["spec"]["replicas"]
         for ordinal in range(wanted):

@@ -22,8 +22,12 @@ class SilentEvents:
         self._group, self._loop = group, loop
 
     def deeds(self) -> Mapping[str, Callable[[int], object]]:
-        """What can happen, by the name that a story has for it; each is told of an ordinal."""
-        return {"copy-lost": self._lose_copies, "thread-replaced": self._replace_thread}
+        """What can happen, by the name that a story has for it: on an ordinal, or for so many seconds."""
+        return {
+            "copy-lost": self._lose_copies,
+            "thread-replaced": self._replace_thread,
+            "changelog-unseen": self._hide_changelogs,
+        }
 
     def _lose_copies(self, ordinal: int) -> None:
         """A task that was closed uncleanly wipes its store: each copy there begins anew, in the same member."""
@@ -49,6 +53,11 @@ class SilentEvents:
                 if member.instance is None:
                     self._group.leave(member.id)
                 return
+
+    def _hide_changelogs(self, seconds: int) -> None:
+        """For so long, the brokers list no changelog; what members and agents say of their state goes on."""
+        self._group.hides_changelogs = True
+        self._loop.call_later(seconds, setattr, self._group, "hides_changelogs", False)
 
     def _join(self, run: Run, thread: int) -> None:
         if run.is_alive:

@@ -16,6 +16,7 @@ from tests.prove.failover import Failover
 from tests.prove.group import Group
 from tests.prove.judge import Findings, Judge, everything_runs
 from tests.prove.kubelet import BROKEN_IMAGE, Nodes, revision
+from tests.prove.rare_objects import RareObjects
 from tests.prove.scene import NO_WINDOW, STATE, WHY, Ends, is_invalid, must_wait
 from tests.prove.silent_events import SilentEvents
 from tests.prove.streams.coordinator import StreamsGroup
@@ -108,6 +109,7 @@ class PlayedApp:
             "restart-anew": lambda ordinal: self._ask_for_restart(ordinal, new_volume=True),
             **self.group.deeds(),
             **self._silent.deeds(),
+            **RareObjects(self.key, self.store, self.loop).deeds(),
         }
 
     def desired(self) -> int:
