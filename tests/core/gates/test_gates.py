@@ -46,6 +46,13 @@ def changed(ordinal: int, member: Member) -> list[Member]:
     return [member if number == ordinal else one for number, one in enumerate(group())]
 
 
+def slowly_answered(seconds_ago: int) -> Snapshot:
+    """The newest look was asked for so long ago, and has just been answered."""
+    snapshot = a_snapshot()
+    newest, *others = snapshot.readings
+    return replace(snapshot, readings=(replace(newest, asked_at=ago(seconds_ago)), *others))
+
+
 def in_other_states(*states: GroupState) -> Snapshot:
     hidden = without_subscriptions(group())
     return a_snapshot(readings=tuple(a_reading(hidden, state=state, rebalance=None) for state in states))
@@ -109,6 +116,13 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
             "FactsStale",
             "the group was read 11 s ago",
             id="the group was read too long ago",
+        ),
+        pytest.param(
+            slowly_answered(11),
+            "FactsStale",
+            "the group was read 11 s ago",
+            marks=pytest.mark.guarantee(2),
+            id="the group was asked for too long ago",
         ),
         pytest.param(a_snapshot(readings=()), "BrokersUnreachable", "the group has not been read yet", id="never read"),
         pytest.param(

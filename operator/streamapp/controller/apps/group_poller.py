@@ -206,6 +206,7 @@ class GroupPoller:
             ended_at=ended_at,
             group=group,
             rebalance=rebalance,
+            asked_at=began_at,
             latest_at=ended_at + ahead if ahead > timedelta(0) else None,
         )
         if isinstance(group, GroupDescription):

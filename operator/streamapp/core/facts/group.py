@@ -265,6 +265,8 @@ class GroupReading:
     group: GroupDescription | GroupUnreadable
     rebalance: ObservedRebalance | None
     """The join whose subscriptions it shows; None where this process did not watch it."""
+    asked_at: datetime | None = None
+    """When it was asked for: what it shows can be as old as that. None: its answer came at once."""
     latest_at: datetime | None = None
     """`ended_at` by the clock that was ahead, where the wall clock had been set; None: there was one time."""
 

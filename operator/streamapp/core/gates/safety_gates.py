@@ -46,9 +46,13 @@ def no_earlier_step_is_open(case: GateInput) -> Refusal | None:
 
 
 def facts_are_fresh(case: GateInput) -> Refusal | None:
-    """Kubernetes and the group were read just now, and not in a future that a clock was set back from."""
-    now, limit = case.snapshot.now, case.policy.timing.fact_age
-    ages = {"Kubernetes": now - case.snapshot.workload.read_at, "the group": now - case.reading.ended_at}
+    """Kubernetes and the group were read just now, and not in a future that a clock was set back from.
+
+    An answer that was long on its way is as old as the question: a coordinator may have looked at once.
+    """
+    now, limit, reading = case.snapshot.now, case.policy.timing.fact_age, case.reading
+    asked_at = reading.asked_at or reading.ended_at
+    ages = {"Kubernetes": now - case.snapshot.workload.read_at, "the group": now - asked_at}
     for source, age in ages.items():
         if not timedelta(0) <= age <= limit:
             return Refusal(Reason.FactsStale, f"{source} was read {age.total_seconds():.0f} s ago")
