@@ -413,7 +413,9 @@ class PortedGroup:
         refusal = await self._before(fates, leave_is_lost)
         if refusal is not None:
             return refusal
+        await self._wait_for_brokers()
         answer = await make()
+        await self._wait_for_brokers()
         for fate in fates:
             if fate.what == "crash-after":
                 self._process.die()
@@ -422,6 +424,10 @@ class PortedGroup:
                 return "injected: the answer was lost"
         await self._process.turn()
         return answer
+
+    async def _wait_for_brokers(self) -> None:
+        if self.group.slowness:
+            await asyncio.sleep(self.group.slowness / 2)
 
     async def _before(self, fates: Sequence[Disturbance], leave_is_lost: Callable[[], None]) -> str | None:
         for fate in fates:

@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
+from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.controller.agents import access
+from streamapp.controller.apps import group_poller
 from streamapp.controller.reconcile import apply, gather
 from streamapp.core.evidence import agent_views, readings
+from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.workload import Volume, Workload
 from streamapp.kube.objects import from_json
 from tests.prove.mutants import Mutant
@@ -52,6 +55,16 @@ def _deleted_is_there() -> Iterator[Any]:
     yield patch.object(Workload, "lasting_statefulset", property(lambda self: self.statefulset))
 
 
+def _first_is_the_application() -> Iterator[Any]:
+    yield patch.object(
+        StreamAppSpec, "application_container", property(lambda self: self.template["spec"]["containers"][0])
+    )
+
+
+def _aged_from_the_answer() -> Iterator[Any]:
+    yield patch.object(group_poller, "GroupReading", lambda **seen: GroupReading(**{**seen, "asked_at": None}))
+
+
 MEMORY_MUTANTS = (
     Mutant("the newest look at the group is not compared", _group_not_compared, "thread-replaced-as-it-goes"),
     Mutant("the newest words of agents are not compared", _agents_not_compared, "streams-demand-copy-lost-as-it-goes"),
@@ -61,5 +74,7 @@ EVENT_MUTANTS = (
     Mutant("a task whose changelog is hidden has no state", _topics_are_believed, "changelog-unseen-by-a-new-process"),
     Mutant("a changelog that was in view is forgotten", _changelogs_are_forgotten, "streams-demand-changelog-unseen"),
     Mutant("a claim that lost its volume is a volume", _lost_is_bound, "claim-lost-in-hold"),
+    Mutant("the first container is the application's", _first_is_the_application, "sidecar-ends"),
+    Mutant("a look is as old as its answer", _aged_from_the_answer, "brokers-slow-in-rollout"),
     Mutant("a StatefulSet that is being deleted is there", _deleted_is_there, "statefulset-deleted-slowly"),
 )

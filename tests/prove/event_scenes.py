@@ -33,6 +33,13 @@ EVENTS = (
         share=0.5,
     ),
     Scene(
+        "brokers-slow-in-rollout",
+        3,
+        _at((4, "wish", 2), (10, "template", 2), (16, "brokers-slow", 4)),
+        share=0.5,
+    ),
+    Scene("sidecar-ends", 3, _at((8, "sidecar-ends", 1), (20, "wish", 2), (24, "sidecar-ends", 0)), sidecar=True),
+    Scene(
         *("statefulset-deleted-slowly", 3, _at((4, "statefulset-deleting", 60), (6, "wish", 2))),
         ends=Ends(told=("Ready=False StatefulSetMissing",), counted=(("removals", 1),)),
         share=0.5,

@@ -207,6 +207,8 @@ class Group:
         """Which broker it is."""
         self.shown: Callable[[Poll], Poll] = lambda poll: poll
         """Gives what the coordinator shows in place of the truth."""
+        self.slowness = 0.0
+        """Seconds that its brokers take for each answer beside the usual, half of them before they look."""
         self.agents_are_away = False
         self.hides_changelogs = False
         """Its brokers list no changelog, as to a client without the right to describe one."""

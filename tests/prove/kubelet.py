@@ -20,7 +20,7 @@ from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, marked
 from tests.prove.collector import Collector
 from tests.prove.group import Group, Run
-from tests.prove.nodes_truth import NodesTruth, wall
+from tests.prove.nodes_truth import APPLICATION, SIDECAR, NodesTruth, wall
 
 Json = dict[str, Any]
 NAMESPACE = "demo"
@@ -88,6 +88,17 @@ class Nodes:
         uid = pod["metadata"]["uid"]
         self._end(run, "Error")
         self._later(0.3, 2.0, lambda: self._start(uid))
+        return True
+
+    def end_sidecar(self, ordinal: int) -> bool:
+        """End the container beside the application's; the next one begins within the same second."""
+        pod = self._pod(ordinal)
+        if pod is None or len(pod["spec"]["containers"] or ()) == 1 or not self._runs_of(pod["metadata"]["uid"]):
+            return False
+        uid = pod["metadata"]["uid"]
+        ends = self.truth.sidecar_ends.setdefault(uid, [])
+        ends.append((ends[-1][1] if ends else self._runs_of(uid)[0].started, self._time()))
+        self._report_soon(uid)
         return True
 
     def _crash(self, run: Run) -> None:
@@ -248,7 +259,8 @@ class Nodes:
             sized = {"spec": made_from["spec"], "status": {"phase": "Bound", "capacity": size}}
             self._store.put("persistentvolumeclaims", {"metadata": metadata, **(sized if self.sized else {"spec": {}})})
         uid = made["metadata"]["uid"]
-        self.truth.broken_pods |= {uid} if template["spec"]["containers"][0]["image"] == BROKEN_IMAGE else set()
+        image = _application(template["spec"]["containers"])["image"]
+        self.truth.broken_pods |= {uid} if image == BROKEN_IMAGE else set()
         self.place(uid)
 
     def _claim_of(self, ordinal: int) -> Json | None:
@@ -332,7 +344,7 @@ class Nodes:
             return
         last, *before = reversed(runs)
         container = {
-            "name": pod["spec"]["containers"][0]["name"],
+            "name": _application(pod["spec"]["containers"])["name"],
             "containerID": last.id,
             "restartCount": len(before),
             "state": {"running": {"startedAt": last.started}} if last.is_alive else {"terminated": _ended(last)},
@@ -342,11 +354,29 @@ class Nodes:
         is_ready = last.is_alive and (last.joined_at is not None or not self.is_probed)
         status = {
             "podIPs": [{"ip": last.host}],
-            "containerStatuses": [container],
+            "containerStatuses": [*self._sidecars(pod, runs[0].started), container],
             "conditions": [{"type": "Ready", "status": "True" if is_ready else "False"}],
         }
         if pod["status"] != status:
             self._store.put("pods", {**pod, "status": status})
+
+    def _sidecars(self, pod: Json, began: str) -> list[Json]:
+        """What a kubelet tells of the containers beside the application's, which run as long as their pod."""
+        if len(pod["spec"]["containers"]) == 1:
+            return []
+        uid = pod["metadata"]["uid"]
+        ends = self.truth.sidecar_ends.get(uid, [])
+        told = {
+            "name": SIDECAR["name"],
+            "containerID": f"containerd://{uid}-{len(ends)}",
+            "restartCount": len(ends),
+            "state": {"running": {"startedAt": ends[-1][1] if ends else began}},
+        }
+        if ends:
+            number, (since, at) = len(ends) - 1, ends[-1]
+            last = {"containerID": f"containerd://{uid}-{number}", "startedAt": since, "finishedAt": at}
+            told["lastState"] = {"terminated": {**last, "exitCode": 1, "reason": "Error"}}
+        return [told]
 
     def _runs_of(self, pod_uid: str) -> list[Run]:
         """In their order."""
@@ -382,6 +412,10 @@ def revision(statefulset: Json) -> str:
         name = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
         _REVISIONS[id(template)] = template, name
     return name
+
+
+def _application(containers: list[Json]) -> Json:
+    return next((one for one in containers if one["name"] == APPLICATION), containers[0])
 
 
 def _names(containers: list[Json] | None) -> list[Json]:

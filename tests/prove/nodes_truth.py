@@ -8,6 +8,11 @@ from streamapp.core.facts.ids import ProcessId
 from tests.prove.group import Run
 from tests.support.example import NOW
 
+APPLICATION = "app"
+"""The name of the application's container."""
+SIDECAR = {"name": "a-proxy", "image": "proxy:1"}
+"""By its name and its place it is the first container of its pod."""
+
 
 @dataclass(slots=True)
 class NodesTruth:
@@ -30,6 +35,8 @@ class NodesTruth:
     """Ordinals whose pod cannot be made again before that time."""
     full: dict[int, str] = field(default_factory=dict)
     """Ordinals whose volume is full, and the size at which it is."""
+    sidecar_ends: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """By the UID of a pod: when each container beside the application's began and ended, by the node's clock."""
     broken_pods: set[str] = field(default_factory=set)
     """The UIDs of the pods whose image never starts."""
 

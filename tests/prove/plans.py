@@ -267,6 +267,7 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
                 ("delete", chance.randrange(scene.replicas)),
                 ("pause", chance.randint(2, 20)),
                 ("brokers-away", chance.randint(2, 30)),
+                ("brokers-slow", chance.choice((1, 3, 4))),
                 ("changelog-unseen", chance.randint(5, 40)),
                 ("fail-over", chance.choice(FAILOVERS)),
                 ("starts-take", chance.choice((20, 35))),

@@ -8,6 +8,7 @@ from streamapp.kube.client.kinds import Key
 from tests.prove.fleet.setup import NAMES, Setup
 from tests.prove.group import Shape
 from tests.prove.kubelet import KEY
+from tests.prove.nodes_truth import APPLICATION, SIDECAR
 from tests.prove.story import Disturbance
 
 STATE: dict[str, object] = {
@@ -61,6 +62,11 @@ AGENT: dict[str, object] = {"agent": {"enabled": True}}
 LEARNERS: dict[str, object] = {**AGENT, "learners": {"source": "OnDemand"}}
 
 
+def template_of(image: str, *, sidecar: bool) -> dict[str, object]:
+    """A template of pods with this image, as users write it."""
+    return {"spec": {"containers": [*([SIDECAR] if sidecar else []), {"name": APPLICATION, "image": image}]}}
+
+
 def is_invalid(spec: Mapping[str, Any]) -> bool:
     """Whether users have made the spec invalid."""
     return bool(spec.get("scaleDown", {}).get("stabilizationWindow") == NO_WINDOW)
@@ -103,6 +109,8 @@ class Scene:
     """How many of its stories are in a sample, by those of other scenes; long stories have fewer."""
     static: bool = False
     """Members are static."""
+    sidecar: bool = False
+    """Pods have a second container, which stands before the application's."""
     unprobed: bool = False
     """Containers have no readiness probe: a pod is ready as soon as its container runs, before it takes part."""
     streams: bool = False
@@ -186,6 +194,7 @@ class Scene:
             **({"learners": {"memoryPerTask": "64Mi"}} if self.memory else {}),
             **({"scaleDown": {**SOON, **asked}} if asked else {}),
             **evictions,
+            **({"container": APPLICATION, "template": template_of("app:1", sidecar=True)} if self.sidecar else {}),
             "state": {**STATE, "retention": retention},
         }
 

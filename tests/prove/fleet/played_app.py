@@ -17,7 +17,7 @@ from tests.prove.group import Group
 from tests.prove.judge import Findings, Judge, everything_runs
 from tests.prove.kubelet import BROKEN_IMAGE, Nodes, revision
 from tests.prove.rare_objects import RareObjects
-from tests.prove.scene import NO_WINDOW, STATE, WHY, Ends, is_invalid, must_wait
+from tests.prove.scene import NO_WINDOW, STATE, WHY, Ends, is_invalid, must_wait, template_of
 from tests.prove.silent_events import SilentEvents
 from tests.prove.streams.coordinator import StreamsGroup
 from tests.prove.streams.judge import StreamsJudge
@@ -73,6 +73,7 @@ class PlayedApp:
         """What can happen to it, by the name that a story has for it."""
         return {
             "kill": self.nodes.kill,
+            "sidecar-ends": self.nodes.end_sidecar,
             "wipe": self.nodes.wipe,
             "lose": self.nodes.lose,
             "delete": self.nodes.delete,
@@ -92,6 +93,7 @@ class PlayedApp:
             "grow": self._grow,
             "brokers-away": lambda seconds: self._away("is_away", seconds),
             "fail-over": self.failover.begin,
+            "brokers-slow": self._brokers_slow,
             "agents-away": lambda seconds: self._away("agents_are_away", seconds),
             "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
             "starts-take": lambda seconds: setattr(self.nodes.truth, "start", seconds),
@@ -174,7 +176,8 @@ class PlayedApp:
             self.loop.call_later(seconds, lambda: self._look_later(self.judge.raises.look()))
 
     def _template(self, image: str) -> None:
-        self._change(template={"spec": {"containers": [{"name": "app", "image": image}]}})
+        if not self.is_deleted:
+            self._change(template=template_of(image, sidecar="container" in self.app()["spec"]))
 
     def _slow(self, behind: int, seconds: float = 45.0) -> None:
         """Every copy falls back by so many records and stays there for a while."""
@@ -284,6 +287,11 @@ class PlayedApp:
         """Brokers or agents do not answer for so long."""
         setattr(self.group, which, True)
         self.loop.call_later(seconds, setattr, self.group, which, False)
+
+    def _brokers_slow(self, seconds: int) -> None:
+        """For 40 seconds, every answer of the brokers takes so long."""
+        self.group.slowness = seconds
+        self.loop.call_later(40, setattr, self.group, "slowness", 0.0)
 
     def _other_process_id(self, ordinal: int) -> None:
         """Somebody made the process file anew, and the container starts with it."""
