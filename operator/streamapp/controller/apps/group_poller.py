@@ -374,13 +374,15 @@ class GroupPoller:
         """
         self._topology_read_at = now
         found, topology, seen = await self.group.task_set(), self._memory.topology, self._seen_tasks
-        if isinstance(found, TopologyUnknown):
+        known = settled_tasks(found)
+        if isinstance(known, TopologyUnknown):
             return found
         if seen is not None and seen.topology == topology and seen.members & group.member_ids:
-            gone = readings.changelogs_gone(seen.task_set, found)
+            gone = readings.changelogs_gone(seen.task_set, known)
             if gone:
                 return TopologyUnknown(gone)
-        self._seen_tasks = _SeenTasks(found, topology, group.member_ids)
+        if isinstance(found, TaskSet):
+            self._seen_tasks = _SeenTasks(found, topology, group.member_ids)
         return found
 
     async def _ends(self, task_set: TaskSet | TopologyUnknown) -> EndOffsets | EndsUnreadable:
