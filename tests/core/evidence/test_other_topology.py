@@ -9,12 +9,13 @@ import pytest
 
 from streamapp.core.actions.decision import RestartPod
 from streamapp.core.decide import decide
-from streamapp.core.facts.group import Member, NoOffsets
-from streamapp.core.facts.ids import TaskId, TopicPartition
-from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
+from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen
+from streamapp.core.facts.group import GroupState, Member, NoOffsets
+from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
+from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
-from tests.builders import POLICY, a_pod, a_snapshot, pods
+from tests.builders import NOW, POLICY, a_pod, a_snapshot, pods
 from tests.support import example
 
 NEW = "wordcount-new"
@@ -157,3 +158,45 @@ def test_but_where_it_runs_or_all_have_the_newest_template_the_tasks_are_unknown
     # What a member has of the settled ones is contradicted as ever.
     stateless = replace(UNMADE, settled=example.stateless_task_set())
     assert restarts(rolling(task_set=stateless)) == []
+
+
+def led_by(*at: int) -> AgentsSeen:
+    """Agents that report when their pod assigned last, in seconds ago; 0: it never did."""
+    seen = example.agents(example.members(3))
+    runs = {Ordinal(one): replace(example.assigned(), made_at=NOW - ago * SECOND) for one, ago in enumerate(at) if ago}
+    words = {
+        ordinal: tuple(one if isinstance(one, AgentSilent) else replace(one, round=runs.get(ordinal)) for one in said)
+        for ordinal, said in seen.words.items()
+    }
+    return AgentsSeen(words, seen.ends)
+
+
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize(("leader", "next_"), [((0, 9, 0), 0), ((9, 0, 0), 1), ((9, 40, 0), 1), ((0, 9, 3), 1)])
+def test_the_leader_of_the_older_template_restarts_last(leader: tuple[int, ...], next_: int) -> None:
+    """A leader of the newer one gives members tasks that they do not know, and they join again and again."""
+    policy = ScalingPolicy(agent=True, source=LearnerSource.STANDBYS)
+    found = rolling(2, task_set=more(stateful=False), agents=led_by(*leader))
+    assert restarts(found, policy) == [next_]
+    # With one topology the highest restarts first, as ever.
+    assert restarts(rolling(2, agents=led_by(*leader)), policy) == [1]
+
+
+def restless(seconds: int = 60) -> Snapshot:
+    """A pod of the older template is left, and its group joins twice a second."""
+    members, looks = with_new_tasks(example.members(3), on=2), []
+    for ago in range(1, seconds, 2):
+        state = GroupState.STABLE if ago % 4 == 1 else GroupState.PREPARING_REBALANCE
+        looks.append(example.reading(members, ago * SECOND, state))
+    return rolling(1, 2, task_set=more(stateful=False), readings=tuple(looks))
+
+
+@pytest.mark.guarantee(8)
+def test_where_the_group_does_not_come_to_rest_only_its_users_word_restarts_the_others() -> None:
+    assert (restarts(restless()), restarts(restless(), IMMEDIATE)) == ([], [0])
+    assert restarts(restless(seconds=40), IMMEDIATE) == [], "it may still come to rest"
+    workload = restless().workload
+    ill = replace(
+        restless(), workload=replace(workload, pods=(*workload.pods[:2], replace(workload.pods[2], ready=False)))
+    )
+    assert restarts(ill, IMMEDIATE) == [], "one at a time"

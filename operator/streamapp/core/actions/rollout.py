@@ -148,7 +148,8 @@ class _Rollout(OfEvidence):
 
         The leader's configuration counts for the whole group, and the leader may be on a leaving pod: where there are
         no standbys, a template that asks for some has to reach that pod too. So does one that brings the agent without
-        which nothing is known of that pod.
+        which nothing is known of that pod. While pods have different topologies the leader restarts last: one of the
+        newer template would give the others tasks that they do not know, and the group would rebalance without end.
         """
         due = [
             pod
@@ -157,6 +158,8 @@ class _Rollout(OfEvidence):
         ]
         if self.latest.shows_no_tasks:
             due.sort(key=lambda pod: pod.ready and pod.is_running)
+        leader = self._leader()
+        due = [pod for pod in due if pod.ordinal != leader] or due
         due.sort(key=lambda pod: (pod.ordinal in self.evidence.given_up, self._is_asked_for(pod)), reverse=True)
         # A pod whose volume goes cannot leave: it has to have a new one first.
         staying = tuple(pod for pod in due if pod.ordinal < self.target or pod.ordinal in self.evidence.given_up)
@@ -177,6 +180,13 @@ class _Rollout(OfEvidence):
 
     def _is_asked_for(self, pod: Pod) -> bool:
         return pod.ordinal in self.evidence.asked_for
+
+    def _leader(self) -> Ordinal | None:
+        """The pod that leads the group, where pods have different topologies and agents report who assigned last."""
+        if not self.evidence.has_other_topologies:
+            return None
+        made = {one.round.made_at: ordinal for ordinal, one in self.evidence.fresh_reports.items() if one.round}
+        return made[max(made)] if made else None
 
     def _asked_of_the_silent(self, allowed: tuple[Pod, ...]) -> tuple[Pod, ...]:
         """Pods whose restart a user asks for and whose agent is silent: the restart may mend that.

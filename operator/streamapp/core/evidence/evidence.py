@@ -102,9 +102,11 @@ class ReadingEvidence:
 class Evidence:
     """What follows from one snapshot under one policy."""
 
-    def __init__(self, snapshot: Snapshot, policy: ScalingPolicy) -> None:
+    def __init__(self, snapshot: Snapshot, policy: ScalingPolicy, *, has_other_topologies: bool = False) -> None:
         self.snapshot = snapshot
         self.policy = policy
+        self.has_other_topologies = has_other_topologies
+        """Whether these are the facts for restarts while pods have different topologies (`of_restarts`)."""
         self._readings: dict[int, tuple[GroupReading, ReadingEvidence]] = {}
         """By address; the reading is kept with it, so that no other one can have that address."""
         self._derived: dict[object, object] = {}
@@ -133,7 +135,9 @@ class Evidence:
         is_asked = self.policy.rollout is not RolloutPolicy.IMMEDIATE
         if not is_asked and isinstance(known, TaskSet) and has_other_subtopologies(known, self.latest.group):
             task_set = TopologyUnknown("the new template has other sub-topologies, and its policy is Immediate")
-        return self if task_set is known else Evidence(replace(self.snapshot, task_set=task_set), self.policy)
+        if task_set is known:
+            return self
+        return Evidence(replace(self.snapshot, task_set=task_set), self.policy, has_other_topologies=True)
 
     @property
     def hold_record(self) -> HoldRecord | None:

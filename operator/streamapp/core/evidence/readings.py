@@ -34,6 +34,8 @@ KEPT_FOR = timedelta(minutes=1)
 MOST_ENTRIES = 600_000
 """Tasks, positions and ends in all readings that are kept, equal ones counted once: some 80 MB. Two joins of a group
 that is as large as any that is read have 400,000. Any broker can show such a group anew at each look."""
+RESTLESS_FOR, STILL_FOR = timedelta(seconds=45), timedelta(seconds=5)
+"""A group that stands still nowhere within so long for so long does not come to rest."""
 _MEMBER = 8
 """A member takes as much memory as so many of them."""
 
@@ -186,6 +188,36 @@ def _apart(latest: GroupReading, earlier: GroupReading, *, of_another_join: bool
     if latest.rebalance is None or earlier.rebalance is None:
         return None
     return latest.rebalance.settled_at - earlier.rebalance.settled_at
+
+
+def comes_to_rest(readings: Sequence[GroupReading]) -> bool:
+    """Whether the group stood still for a while within the last minute, as far as it was watched.
+
+    Members of two versions can rebalance without end: a leader of the newer one gives an older member partitions that
+    it does not subscribe to, so that it joins again at once.
+    """
+    young = [one for one in readings if readings[0].ended_at - one.ended_at <= KEPT_FOR]
+    if not young or young[0].ended_at - young[-1].ended_at < RESTLESS_FOR:
+        return True
+    still_until: datetime | None = None
+    for newer, one in zip((None, *young), young, strict=False):
+        if not isinstance(one.group, GroupDescription) or one.group.state is not GroupState.STABLE:
+            still_until = None
+            continue
+        if newer is None or still_until is None or not _is_as_it_was(newer, one):
+            still_until = one.ended_at if newer is None or newer.rebalance is None else newer.rebalance.began_at
+        still_since = one.ended_at if one.rebalance is None else one.rebalance.settled_at
+        if still_until - still_since >= STILL_FOR:
+            return True
+    return False
+
+
+def _is_as_it_was(newer: GroupReading, older: GroupReading) -> bool:
+    """Whether no join and no change of the layout lies between two readings, of which the older one was Stable."""
+    now, before = newer.group, older.group
+    if not isinstance(now, GroupDescription) or not isinstance(before, GroupDescription):
+        return False
+    return newer.rebalance == older.rebalance and fingerprint(now) == fingerprint(before)
 
 
 def state_beyond(known: TaskSet, members: Iterable[Member], reports: Iterable[AgentReport]) -> str:

@@ -11,7 +11,7 @@ from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.eviction import observe_members, since_first_seen
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_on_demand, streams_group
-from streamapp.core.evidence.readings import earlier_reading
+from streamapp.core.evidence.readings import comes_to_rest, earlier_reading
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.containers import ObservedMembers
 from streamapp.core.facts.group import GroupReading
@@ -73,7 +73,8 @@ def evaluate(
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     case = input_now(evidence, candidate, latest)
-    if override is not None and override.is_of_the_user and latest.shows_no_tasks:
+    is_blind = latest.shows_no_tasks or (override is not None and _is_restless(evidence, candidate, override))
+    if override is not None and override.is_of_the_user and is_blind:
         return first_refusal(READINESS_GATES, case) or _permission(case, latest, override)
     if candidate.kind in {RemovalKind.NEVER_RAN, RemovalKind.ALL}:
         return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)
@@ -85,6 +86,15 @@ def evaluate(
         is_drained = rules.coverage is LEARNER_GATES and override is None
         return (progress(case) if refused.reason.row.is_group_moving and is_drained else None) or refused
     return _judge_twice(case, rules, override)
+
+
+def _is_restless(evidence: Evidence, candidate: RemovalCandidate, override: CoverageOverride) -> bool:
+    """Whether a template changes in a group that does not come to rest: only the restarts that are due end that."""
+    statefulset = evidence.snapshot.workload.statefulset
+    pods = map(evidence.snapshot.workload.pod, candidate.ordinals)
+    is_due = statefulset is not None and all(pod and pod.revision != statefulset.update_revision for pod in pods)
+    is_restart = candidate.kind is RemovalKind.RESTART and override.reason is Reason.RestartUncovered
+    return is_restart and is_due and not comes_to_rest(evidence.snapshot.readings)
 
 
 def first_refusal(gates: Iterable[Gate], case: GateInput) -> Refusal | None:
