@@ -185,13 +185,14 @@ class Scene:
         retention = dict.fromkeys(self.retention.split(), "Delete")
         evictions = EVICTIONS if self.has_nodes else {}
         agent = AGENT if self.streams else {}
+        source = {"source": "OnDemand"} if self.on_demand else {}
         said = {"minCopies": self.copies, "minZones": 2 if self.zones else 0, "allowZero": self.zero}
         patience = {"timeout": "1m", "onTimeout": self.times_out, "reason": WHY} if self.times_out else {}
         asked = {**patience, **{name: word for name, word in said.items() if word}}
         return {
             **agent,
             **(LEARNERS if self.on_demand else {}),
-            **({"learners": {"memoryPerTask": "64Mi"}} if self.memory else {}),
+            **({"learners": {**source, "memoryPerTask": "64Mi"}} if self.memory else {}),
             **({"scaleDown": {**SOON, **asked}} if asked else {}),
             **evictions,
             **({"container": APPLICATION, "template": template_of("app:1", sidecar=True)} if self.sidecar else {}),

@@ -46,6 +46,22 @@ SCENES = {
         Scene("behind", 3, _at((3, "slow", 10_300), (4, "wish", 2)), rate=300.0),
         Scene("never-ran", 2, _at((4, "broken-template", 0), (5, "wish", 3), (14, "wish", 2), (16, "template", 1))),
         Scene(
+            *("never-ran-beside-another-process-id", 2),
+            _at(
+                *((4, "broken-template", 0), (5, "wish", 3), (6, "other-process-id", 0), (70, "wish", 2)),
+                *((90, "own-process-id", 0), (92, "template", 1)),
+            ),
+            share=0.3,
+        ),
+        Scene(
+            *("never-ran-beside-a-doubled-process-id", 2),
+            _at(
+                *((4, "broken-template", 0), (5, "wish", 3), (6, "same-process-id", 0), (70, "wish", 2)),
+                *((90, "own-process-id", 0), (92, "template", 1)),
+            ),
+            share=0.3,
+        ),
+        Scene(
             *("brokers-away", 3, _at((4, "wish", 2), (12, "brokers-away", 20))),
             ends=Ends(told=("KafkaReachable=False BrokersUnreachable", "ScaleDownHeld=True BrokersUnreachable")),
         ),
@@ -84,6 +100,13 @@ SCENES = {
         Scene("drain-copies", 3, _at((4, "wish", 2), (70, "wish", 3)), standbys=0, on_demand=True, copies=2, share=0.5),
         Scene(
             "drain-zones", 3, _at((4, "wish", 2), (70, "wish", 3)), standbys=0, on_demand=True, zones="aba", share=0.5
+        ),
+        Scene(
+            *("drain-tight-memory", 3, _at((4, "wish", 2), (60, "wish", 3))),
+            standbys=0,
+            on_demand=True,
+            memory=10 << 20,
+            share=0.3,
         ),
         Scene(
             "streams-tight-memory", 3, _at((4, "wish", 2), (60, "wish", 3)), streams=True, memory=10 << 20, share=0.5

@@ -2,7 +2,18 @@
 
 import pytest
 
-from tests.prove.gate_mutants import LEDGER, Entry, Named, every_gate, is_caught, is_dangerous, table, without
+from tests.prove.gate_branches import BESIDE
+from tests.prove.gate_mutants import (
+    ELSEWHERE,
+    LEDGER,
+    Entry,
+    Named,
+    every_gate,
+    is_caught,
+    is_dangerous,
+    table,
+    without,
+)
 from tests.prove.play import play
 from tests.prove.refusals import counted
 from tests.prove.scenes import SCENES
@@ -30,10 +41,15 @@ def test_each_gate_can_be_taken_away() -> None:
     assert [named for named in every_gate() if not list(without(named))] == []
 
 
+def test_each_rule_elsewhere_stands_behind_a_gate() -> None:
+    assert {rule for entry in LEDGER.values() for chain, rule in entry.behind if chain == ELSEWHERE} == BESIDE.keys()
+
+
 def test_no_gate_that_was_shown_is_lost() -> None:
     """Raise these when a story shows one more gate; never lower them."""
-    assert (len(CAUGHT), len(EXPLAINED), len(AT_MOMENTS)) == (12, 7, 22)
-    assert list(table())[-1] == f"mutants: {len(LEDGER)}, caught: 12, explained: 29, not shown: {len(LEDGER) - 41}"
+    assert (len(CAUGHT), len(EXPLAINED), len(AT_MOMENTS)) == (20, 23, 28)
+    assert len(LEDGER) - 71 <= 16
+    assert list(table())[-1] == f"mutants: {len(LEDGER)}, caught: 20, explained: 51, not shown: {len(LEDGER) - 71}"
 
 
 def test_a_scene_shows_which_gates_refuse_in_it_alone() -> None:

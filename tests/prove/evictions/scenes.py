@@ -53,6 +53,7 @@ EVICTIONS = (
         "cordon-uncordon-on-demand", 3, (4, "cordon", 0), (11, "uncordon", 0), (22, "cordon", 1), (90, "uncordon", 1)
     ),
     _evictions("evict", 3, (5, "evict", 0), (6, "evict", 1)),
+    replace(_evictions("node-drain-behind", 3, (3, "slow", 10_300), (4, "drain", 0)), rate=300.0),
     _evictions("evict-after-changes", 3, (5, "kill", 2), *_TRIES),
     _evictions("evict-after-uncordon", 3, (4, "cordon", 3), (5, "cordon", 0), (24, "uncordon", 0), *_TRIES),
     _on_demand("evict-on-demand", 3, (5, "evict", 0), (6, "drain", 0), *_TRIES),

@@ -16,6 +16,7 @@ from tests.prove.fleet.requests import app_of
 from tests.prove.group import Group, Run
 from tests.prove.judge import Findings, Judge
 from tests.prove.judge_raises import Delay, During, during
+from tests.prove.judge_words import WordJudge
 from tests.prove.story import Disturbance
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Court:
         self.findings = findings
         self.wrongs, self.notes, self.visited = findings.wrongs, findings.notes, findings.visited
         self._judges, self._groups, self._board = judges, groups, board
+        self._words = {key: WordJudge(judge) for key, judge in judges.items()}
         self.between: CrossJudge | None = None
         """Where there are several StreamApps."""
         self._only = next(iter(judges.values())) if len(judges) == 1 else None
@@ -62,8 +64,10 @@ class Court:
 
     def looked(self, process: Process, group: Group) -> None:
         """The group was described."""
-        for judge in self._of(group):
-            judge.looked(process)
+        for key, own in self._groups.items():
+            if own is group:
+                self._judges[key].looked(process)
+                self._words[key].looked(process)
 
     def evicts(self, process: Process, group: Group, members: Sequence[MemberKey]) -> None:
         """LeaveGroup arrives at the brokers."""

@@ -65,6 +65,8 @@ class PlayedApp:
         self.wished_first = self.desired()
         self.ends = Ends()
         self._gibibytes = 1
+        self._process_ids_first: dict[int, ProcessId] = {}
+        """Of the ordinals that run with another's."""
         self._sound: tuple[Json | None, int] = (None, 0)
         """The last status that broke no law, and its generation."""
         self._uids_first, self._places_first = self._uids(), self._places()
@@ -100,6 +102,7 @@ class PlayedApp:
             "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
             "other-process-id": self._other_process_id,
             "own-process-id": self._own_process_id,
+            "same-process-id": self._same_process_id,
             "claims-stay": lambda _: self._keep_claims(whenScaled="Retain"),
             "claims-go": lambda _: self._keep_claims(whenScaled="Delete"),
             "claims-outlive": lambda _: self._keep_claims(whenDeleted="Retain"),
@@ -297,7 +300,18 @@ class PlayedApp:
         """Somebody made the process file anew, and the container starts with it."""
         self._replace_process_id(ordinal, "-4000-", "-4999-")
 
+    def _same_process_id(self, ordinal: int) -> None:
+        """Somebody copied the process file of the next ordinal, and the container starts with it."""
+        known = self.nodes.truth.process_ids
+        self._process_ids_first[ordinal] = known[ordinal]
+        known[ordinal] = known[ordinal + 1]
+        self.nodes.kill(ordinal)
+
     def _own_process_id(self, ordinal: int) -> None:
+        if ordinal in self._process_ids_first:
+            self.nodes.truth.process_ids[ordinal] = self._process_ids_first.pop(ordinal)
+            self.nodes.kill(ordinal)
+            return
         self._replace_process_id(ordinal, "-4999-", "-4000-")
 
     def _replace_process_id(self, ordinal: int, old: str, new: str) -> None:

@@ -83,7 +83,6 @@ NEVER_RAN_GATES: tuple[Gate, ...] = (
     ordinals_begin_at_zero,
     no_earlier_step_is_open,
     facts_are_fresh,
-    brokers_answered,
     no_process_id_is_duplicated,
     identity_holds,
     statefulset_is_observed,
@@ -92,7 +91,8 @@ NEVER_RAN_GATES: tuple[Gate, ...] = (
 )
 """For pods whose container never ran: the state of a group that they were never part of does not matter.
 
-Also if all pods stop together: nothing of the group is left that their going could disturb.
+Also if all pods stop together: nothing of the group is left that their going could disturb. That the brokers answered
+is asked by `no_process_id_is_duplicated`, which gives the same refusal.
 """
 
 
@@ -100,11 +100,13 @@ REPLACEMENT_GATES: tuple[Gate, ...] = (
     ordinals_begin_at_zero,
     no_earlier_step_is_open,
     facts_are_fresh,
-    brokers_answered,
     no_volume_goes_with_its_pod,
     statefulset_is_observed,
 )
-"""For a pod that does not run and has nobody in the group: replacing it takes nothing from anyone."""
+"""For a pod that does not run and has nobody in the group: replacing it takes nothing from anyone.
+
+Who is in the group is asked before, by `takes_nothing_away`, which no unread group passes.
+"""
 
 
 READINESS_GATES: tuple[Gate, ...] = (
@@ -160,14 +162,16 @@ LEARNER_GATES: tuple[Gate, ...] = (
 """In place of the gates of coverage, where learners come on demand; a user's word overrides them likewise."""
 
 CONVERGENCE_GATES: tuple[Gate, ...] = (
-    brokers_answered,
     group_is_stable,
     no_follow_up_is_scheduled,
-    topology_is_known,
     every_task_is_active_once,
     every_task_says_it_runs,
 )
-"""What condition `Converged` asks of the group; it only reports."""
+"""What condition `Converged` asks of the group; it only reports.
+
+An unread group is refused by `group_is_stable`, an unknown topology by `every_task_says_it_runs`, as their own gates
+would refuse them.
+"""
 
 STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 """For the end of a step, when its pods and their members are gone."""
