@@ -7,7 +7,7 @@ any call, and can be frozen at any call while another one takes its place.
 import asyncio
 from collections.abc import Callable, Mapping
 
-from streamapp.controller.apps.apps import ClusterAccess
+from streamapp.controller.apps.apps import Application, ClusterAccess
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.leadership import without_lease
 from streamapp.controller.ports import ApplicationGroup
@@ -18,7 +18,7 @@ from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import DirectClient, Switchboard, Witness
 from tests.prove.coverage import VisitRecorder
-from tests.prove.fleet.setup import ALONE, Setup
+from tests.prove.fleet.setup import ALONE, PROCESSES_APART, Setup
 from tests.prove.group import Group
 from tests.prove.story import Disturbance
 from tests.prove.streams.setup import a_port
@@ -27,6 +27,11 @@ from tests.prove.watches import PlayedWatches
 
 POLL_BUSY, POLL_REBALANCE = 3.0, 0.8
 """Seconds; a little slower than by default, since each look is a pass, and passes are what a sweep costs."""
+
+
+def first_of(setup: Setup) -> int:
+    """The number of the first process of an operator."""
+    return setup.number * PROCESSES_APART + 1
 
 
 class _Operator(Operator):
@@ -81,9 +86,23 @@ class Instance:
         """By application ID."""
         self.agents = PortedAgents(groups, board, self, witness, loop.now)
         self.operator = _Operator(self, DirectClient(store, board, self, witness), loop)
+        if number == first_of(setup):
+            self._has_seen_all_begin(store)
         self._resync = loop.create_task(self.operator.resync())
         self._closing: asyncio.Task[None] | None = None
         self._watches = PlayedWatches(self.operator, self, loop=loop, store=store, board=board, behind=behind)
+
+    def _has_seen_all_begin(self, store: ObjectStore) -> None:
+        """A world begins at rest, as the first process brought it up: it saw the containers of all pods begin."""
+        pods = {stored.body["metadata"]["uid"] for place, stored in store.objects.items() if place[0] == "pods"}
+        remembered = self.operator.applications.get
+
+        def get(key: Key, uid: str) -> Application:
+            application = remembered(key, uid)
+            application.memory.seen_pods |= pods
+            return application
+
+        self.operator.applications.get = get  # type: ignore[method-assign]
 
     @property
     def is_open(self) -> bool:
