@@ -12,6 +12,7 @@ from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.controller.agents import access
 from streamapp.controller.apps import group_poller
 from streamapp.controller.reconcile import apply, gather
+from streamapp.core import decide
 from streamapp.core.evidence import agent_views, readings
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.workload import Volume, Workload
@@ -35,7 +36,8 @@ def _no_word_is_taken_back() -> Iterator[Any]:
 
 
 def _topics_are_believed() -> Iterator[Any]:
-    yield patch.object(gather, "uncontradicted", lambda snapshot, _: snapshot)
+    for module in (gather, decide):
+        yield patch.object(module, "uncontradicted", lambda snapshot, _: snapshot)
 
 
 def _changelogs_are_forgotten() -> Iterator[Any]:

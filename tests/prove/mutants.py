@@ -455,7 +455,6 @@ MUTANTS = (
         "kill-of-a-fast-clock",
         ("restart in place",),
         "read",
-        survives="an end is dated by its receipt at the latest, and a fast clock is known from the start of the run",
     ),
     Mutant("whoever has the address of an ended container is evicted", _evict_by_address, "kill"),
     Mutant(

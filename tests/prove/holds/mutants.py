@@ -142,7 +142,7 @@ def _template_not_told() -> Iterator[Any]:
 
 
 def _rollout_is_waited_for() -> Iterator[Any]:
-    yield patch.object(scale_down._Held, "_are_staying_pods_well", lambda self: False)
+    yield patch.object(scale_down._Held, "_waits_for_leavers", lambda self, found: False)
 
 
 def _kept_while_nothing_is_prepared() -> Iterator[Any]:

@@ -26,8 +26,9 @@ class Facts(Listener):
     sentences = (
         "Unknown, stale, partial, contradictory or erroneous facts never remove a pod.",
         "Nor does an operator that is down, slow, replaced, frozen or cut off.",
-        "It leaves nothing prepared behind but the PodDisruptionBudget as it last wrote it, for seconds a probe "
-        "member, and with the streams protocol [raised standbys](docs/streams-protocol.md#learners-on-demand).",
+        "It leaves little behind: the PodDisruptionBudget as it last wrote it, for seconds a probe member, for minutes "
+        "an announcement to agents.",
+        "With the streams protocol it can leave [raised standbys](docs/streams-protocol.md#learners-on-demand).",
         "An operator that wakes up after losing the Lease sends nothing, and its successor's record refuses a late "
         "removal.",
     )
