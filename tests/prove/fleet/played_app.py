@@ -100,13 +100,7 @@ class PlayedApp:
             "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
             "starts-take": lambda seconds: setattr(self.nodes.truth, "start", seconds),
             "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
-            "other-process-id": self._other_process_id,
-            "own-process-id": self._own_process_id,
-            "same-process-id": self._same_process_id,
-            "claims-stay": lambda _: self._keep_claims(whenScaled="Retain"),
-            "claims-go": lambda _: self._keep_claims(whenScaled="Delete"),
-            "claims-outlive": lambda _: self._keep_claims(whenDeleted="Retain"),
-            "delete-claim": lambda ordinal: self.collector.give_up(self.statefulset(), ordinal),
+            **self._deeds_of_volumes(),
             "delete-app": self._delete_app,
             "create": self._create,
             "forget-record": self._forget_record,
@@ -115,6 +109,17 @@ class PlayedApp:
             **self.group.deeds(),
             **self._silent.deeds(),
             **RareObjects(self.key, self.store, self.loop).deeds(),
+        }
+
+    def _deeds_of_volumes(self) -> Mapping[str, Callable[[int], object]]:
+        return {
+            "other-process-id": self._other_process_id,
+            "own-process-id": self._own_process_id,
+            "same-process-id": self._same_process_id,
+            "claims-stay": lambda _: self._keep_claims(whenScaled="Retain"),
+            "claims-go": lambda _: self._keep_claims(whenScaled="Delete"),
+            "claims-outlive": lambda _: self._keep_claims(whenDeleted="Retain"),
+            "delete-claim": lambda ordinal: self.collector.give_up(self.statefulset(), ordinal),
         }
 
     def desired(self) -> int:
