@@ -32,6 +32,7 @@ from tests.builders import (
 )
 from tests.support import example
 
+STAYS = [f"pod-{ordinal}" for ordinal in range(4)]
 MARGIN = seconds(10)
 OLD = example.member(3)
 KEY = MemberKey(OLD.id)
@@ -41,7 +42,7 @@ LISTED = GroupDescription(GroupState.STABLE, (*example.members(3), OLD))
 def may_go(
     seen: ObservedMembers, end: ContainerEnd, group: GroupDescription = LISTED, *, for_good: bool = False
 ) -> tuple[Evictable, ...]:
-    return evictable((seen,), (end,), group, MARGIN, for_good=lambda _: for_good)
+    return evictable((seen,), (end,), group, MARGIN, for_good=lambda _: for_good, staying_pods=STAYS)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_member_goes_only_with_its_own_container(seen: ObservedMembers, end: C
 def test_of_two_reports_of_one_end_the_earlier_counts() -> None:
     seen = a_capture(seen_at=ago(20))
     ends = (an_end(finished_at=ago(5)), an_end(finished_at=ago(15)))
-    assert evictable((seen,), ends, LISTED, MARGIN, for_good=lambda _: False) == ()
+    assert evictable((seen,), ends, LISTED, MARGIN, for_good=lambda _: False, staying_pods=STAYS) == ()
 
 
 def test_whoever_has_left_already_is_not_put_out_again() -> None:
@@ -323,7 +324,7 @@ def test_our_own_probe_member_is_put_out() -> None:
 
 def test_the_margin_is_the_policys() -> None:
     seen, end = a_capture(seen_at=ago(36)), an_end(finished_at=ago(5))
-    assert evictable((seen,), (end,), LISTED, timedelta(seconds=32), for_good=lambda _: False) == ()
+    assert evictable((seen,), (end,), LISTED, timedelta(seconds=32), for_good=lambda _: False, staying_pods=STAYS) == ()
 
 
 @pytest.mark.guarantee(7)
@@ -348,7 +349,7 @@ def test_behind_translated_addresses_a_pod_that_lives_on_does_not_end_with_its_s
     assert {one.container_id for one in observed if KEY in one.members} == {"containerd://3"}
     end = an_end(3, pod_uid="successor", container_id="containerd://successor", finished_at=ago(5))
     group = GroupDescription(GroupState.STABLE, members)
-    assert evictable(observed, (end,), group, MARGIN, for_good=lambda _: True) == ()
+    assert evictable(observed, (end,), group, MARGIN, for_good=lambda _: True, staying_pods=STAYS) == ()
 
 
 def test_where_no_address_is_a_pods_own_the_process_id_tells_who_is_where() -> None:

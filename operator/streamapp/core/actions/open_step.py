@@ -111,7 +111,11 @@ def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: GateInp
     if not left:
         return None
     ends, margin = case.snapshot.container_ends, case.policy.timing.eviction_margin
-    may_go = evictable(step.observed, ends, group, margin, for_good=lambda seen: seen.ordinal >= statefulset.replicas)
+    may_go = evictable(
+        *(step.observed, ends, group, margin),
+        for_good=lambda seen: seen.ordinal >= statefulset.replicas,
+        staying_pods=(),
+    )
     on_their_way = {key.id for one in may_go for key in one.members}
     reason = Reason.ContainerEnded if on_their_way >= left else Reason.EvictionMissed
     return Refusal(reason, f"member {first_few(sorted(left))}")

@@ -153,6 +153,7 @@ def evictable(
     margin: timedelta,
     *,
     for_good: Callable[[ObservedMembers], bool],
+    staying_pods: Collection[str],
 ) -> tuple[Evictable, ...]:
     """Everybody who may be put out now, per container.
 
@@ -164,6 +165,8 @@ def evictable(
         for_good: Whether the container's state does not come back: its ordinal is scaled away, or its volume goes.
             Static members of a classic group are put out only then: after another restart they come back without a
             rebalance, to the tasks that they had.
+        staying_pods: UIDs of the pods in which another container can follow, whose members could be taken for those of
+            the one that ended.
     """
     is_blocked = _blocks_its_successor(group)
     found = []
@@ -171,8 +174,9 @@ def evictable(
         end, is_gone = _end_of(seen, ends), for_good(seen)
         if end is None or not seen.is_confirmed:
             continue
-        # A container whose state does not come back has none after it, whose members could be taken for its own.
-        if seen.seen_at > end.finished_at - margin - (timedelta(0) if is_gone else end.clock_doubt):
+        # The next pod begins only when the kubelet has reported the end of the last one: no clock is asked then.
+        doubt = end.clock_doubt if seen.pod_uid in staying_pods else timedelta(0)
+        if seen.seen_at > end.finished_at - margin - doubt:
             continue
         away = is_blocked or is_gone
         members = tuple(key for key in seen.members if key.id in group.member_ids and (away or key.instance_id is None))
