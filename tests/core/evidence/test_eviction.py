@@ -27,8 +27,10 @@ from tests.builders import (
     ago,
     an_end,
     an_unreadable,
+    not_running,
     pods,
     seconds,
+    steps,
 )
 from tests.support import example
 
@@ -361,3 +363,19 @@ def test_where_no_address_is_a_pods_own_the_process_id_tells_who_is_where() -> N
         ago(60),
     )
     assert {one.ordinal for one in seen} == {0, 1, 2, 3}
+
+
+@pytest.mark.guarantee(7)
+@pytest.mark.parametrize(("is_going", "is_evicted"), [(False, False), (True, True)])
+def test_a_clock_is_doubted_where_the_pod_stays(is_going: bool, is_evicted: bool) -> None:
+    """A restart ends a pod, and its end is known before the next one is there; a crash does not."""
+    down = a_pod(2, terminating=is_going, container=not_running(), ready=False)
+    (member,) = example.members(3)[2:]
+    found = a_snapshot(
+        desired=3,
+        record=None,
+        workload={"pods": pods(3, p2=down)},
+        observed=(a_capture(2, seen_at=ago(60), members=(MemberKey(member.id),)),),
+        container_ends=(an_end(2, finished_at=ago(5), clock_doubt=timedelta(minutes=1)),),
+    )
+    assert ("Evict" in steps(decide(found, POLICY))) is is_evicted
