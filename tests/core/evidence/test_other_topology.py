@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import RestartPod
+from streamapp.core.actions.decision import RestartPod, WriteHoldRecord
 from streamapp.core.decide import decide
 from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen
 from streamapp.core.facts.group import GroupState, Member, NoOffsets
@@ -73,7 +73,8 @@ def rolling(*updated: int, **changes: Any) -> Snapshot:
     changes.setdefault("readings", tuple(example.reading(members, ago * SECOND) for ago in (1, 15, 55)))
     with_it = {f"p{number}": a_pod(number, revision=NEW) for number in updated}
     workload = {"pods": pods(3, **with_it)}
-    return a_snapshot(desired=3, record=None, statefulset={"update_revision": NEW}, workload=workload, **changes)
+    changes.setdefault("desired", 3)
+    return a_snapshot(record=None, statefulset={"update_revision": NEW}, workload=workload, **changes)
 
 
 def restarts(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[int]:
@@ -180,6 +181,18 @@ def test_the_leader_of_the_older_template_restarts_last(leader: tuple[int, ...],
     assert restarts(found, policy) == [next_]
     # With one topology the highest restarts first, as ever.
     assert restarts(rolling(2, agents=led_by(*leader)), policy) == [1]
+
+
+@pytest.mark.guarantee(8)
+def test_a_leader_that_stays_is_not_the_last_where_the_only_other_older_pod_leaves() -> None:
+    """That one waits for the rollout: a rollout that waited for it, too, would never end."""
+    policy = ScalingPolicy(agent=True, source=LearnerSource.STANDBYS)
+    led = rolling(1, desired=2, task_set=more(stateful=False), agents=led_by(9, 0, 0))
+    (held,) = decide(led, policy).plan
+    assert isinstance(held, WriteHoldRecord)
+    found = a_snapshot(record=held.record, statefulset={"update_revision": NEW}, workload={"pods": led.workload.pods})
+    found = replace(found, readings=led.readings, task_set=led.task_set, agents=led.agents)
+    assert restarts(found, policy) == [0]
 
 
 def restless(seconds: int = 60) -> Snapshot:

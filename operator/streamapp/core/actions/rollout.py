@@ -148,8 +148,7 @@ class _Rollout(OfEvidence):
 
         The leader's configuration counts for the whole group, and the leader may be on a leaving pod: where there are
         no standbys, a template that asks for some has to reach that pod too. So does one that brings the agent without
-        which nothing is known of that pod. While pods have different topologies the leader restarts last: one of the
-        newer template would give the others tasks that they do not know, and the group would rebalance without end.
+        which nothing is known of that pod.
         """
         due = [
             pod
@@ -158,8 +157,6 @@ class _Rollout(OfEvidence):
         ]
         if self.latest.shows_no_tasks:
             due.sort(key=lambda pod: pod.ready and pod.is_running)
-        leader = self._leader()
-        due = [pod for pod in due if pod.ordinal != leader] or due
         due.sort(key=lambda pod: (pod.ordinal in self.evidence.given_up, self._is_asked_for(pod)), reverse=True)
         # A pod whose volume goes cannot leave: it has to have a new one first.
         staying = tuple(pod for pod in due if pod.ordinal < self.target or pod.ordinal in self.evidence.given_up)
@@ -169,11 +166,15 @@ class _Rollout(OfEvidence):
         return tuple(pod for pod in leaving if self._source() is LearnerSource.NONE or self._is_unheard(pod))
 
     def _allowed(self, candidates: tuple[Pod, ...]) -> tuple[Pod, ...]:
-        """Those that a paused rollout does not concern: a restart brings the newest template, too."""
-        if self.policy.rollout is not RolloutPolicy.PAUSED:
-            return candidates
-        given_up = self.evidence.given_up
-        return tuple(pod for pod in candidates if not self._is_outdated(pod) or pod.ordinal in given_up)
+        """Those that a paused rollout does not concern, a restart brings the newest template, too; the leader last.
+
+        So it is while pods have different topologies: a leader of the newer template would give the others tasks that
+        they do not know, and the group would rebalance without end.
+        """
+        allowed, given_up, leader = candidates, self.evidence.given_up, self._leader()
+        if self.policy.rollout is RolloutPolicy.PAUSED:
+            allowed = tuple(pod for pod in candidates if not self._is_outdated(pod) or pod.ordinal in given_up)
+        return tuple(pod for pod in allowed if pod.ordinal != leader) or allowed
 
     def _is_outdated(self, pod: Pod) -> bool:
         return pod.revision != self.statefulset.update_revision
