@@ -14,8 +14,9 @@ import pytest
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScaleDownPolicy
 from streamapp.core.reasons import Reason
 from tests.support import ill_rollout
-from tests.support.agent_rollout import PODS, World, walk
+from tests.support.agent_rollout import PODS, World
 from tests.support.ill_rollout import Health, IllWorld, Protocol
+from tests.support.walk import walk
 
 NEWEST = {
     "no pod": frozenset[int](),
@@ -108,7 +109,7 @@ def ill_worlds(ills: tuple[frozenset[int], ...], desired: int) -> tuple[IllWorld
 
 def ends_well(world: IllWorld) -> bool:
     """Whether it ends at its goal; by its user's word, where brokers would move tasks cold though every pod is well."""
-    end, decision = ill_rollout.walk(world)
+    end, decision = walk(world)
     reasons = {decision.reason, *(one.reason for one in decision.conditions)}
     return end.is_done or (Reason.WouldMoveCold in reasons and ends_at_once(end))
 
@@ -116,7 +117,7 @@ def ends_well(world: IllWorld) -> bool:
 def ends_at_once(world: IllWorld) -> bool:
     """Whether its user's word brings it to its goal."""
     told = replace(world, rollout=RolloutPolicy.IMMEDIATE, scale_down=ScaleDownPolicy.IMMEDIATE)
-    return ill_rollout.walk(told)[0].is_done
+    return walk(told)[0].is_done
 
 
 @pytest.mark.guarantee(8)
@@ -124,7 +125,7 @@ def ends_at_once(world: IllWorld) -> bool:
 def test_a_pod_that_stays_and_is_not_well_is_named_and_all_goes_on_once_it_is_mended(desired: int) -> None:
     circles = []
     for world in ill_worlds(STAYING, desired):
-        end, decision = ill_rollout.walk(world)
+        end, decision = walk(world)
         is_named = ill_rollout.whom_it_names(decision) >= end.ills
         if not end.is_done and not (is_named and ends_well(end.mended())):
             circles.append((world, decision.reason, decision.detail))
@@ -136,7 +137,7 @@ def test_a_pod_that_leaves_and_is_not_well_is_in_nobodys_way() -> None:
     """But a pod above it that runs leaves before it: beside a rollout that takes its user's word."""
     circles = []
     for world in ill_worlds(LEAVING, 2):
-        end, decision = ill_rollout.walk(world)
+        end, decision = walk(world)
         runs_above = end.replicas - 1 not in end.ills or end.health is Health.UNREADY
         is_named = decision.reason is Reason.RolloutInProgress and ill_rollout.whom_it_names(decision) >= end.ills
         is_for_a_word = decision.reason is Reason.WouldMoveCold or (runs_above and is_named)

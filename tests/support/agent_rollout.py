@@ -16,11 +16,10 @@ from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPol
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from tests.support import example
+from tests.support.walk import kept_after
 
 PODS = 4
 NEWEST = "with-agent"
-MOST_PASSES = 40
-"""More than any walk needs: a restart, a removal, an announcement and a record for each pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +48,19 @@ class World:
             if isinstance(step, RestartPod):
                 world = replace(world, newest=world.newest | {step.ordinal})
             elif isinstance(step, GrantReplicas):
-                record = step.record if isinstance(step.record, HoldRecord) else None
-                kept = None if record is None or record.hold is None else replace(record, step=None)
-                world = replace(world, replicas=step.to_replicas, record=kept)
+                world = replace(world, replicas=step.to_replicas, record=kept_after(step))
             elif isinstance(step, WriteHoldRecord):
                 world = replace(world, record=step.record)
             elif isinstance(step, Announce):
                 world = replace(world, announced=step)
         return world
+
+    @property
+    def of_a_pass(self) -> tuple[object, ...]:
+        """What a pass can change, without the clock and the counter that move at each write."""
+        record = None if self.record is None else self.record.without_clock
+        announced = None if self.announced is None else (self.announced.process_ids, self.announced.epoch)
+        return self.newest, self.replicas, record, announced
 
     @property
     def is_done(self) -> bool:
@@ -116,25 +120,3 @@ class World:
             readings=example.two_readings(members),
             agents=agents,
         )
-
-
-def walk(world: World) -> tuple[World, Decision]:
-    """Go on until nothing changes any more; the last state, and what is decided there.
-
-    Raises:
-        AssertionError: It never ends.
-    """
-    for _ in range(MOST_PASSES):
-        decision = world.decide()
-        following = world.after(decision)
-        if _state(following) == _state(world):
-            return world, decision
-        world = following
-    raise AssertionError(f"no end after {MOST_PASSES} passes: {world}")
-
-
-def _state(world: World) -> tuple[object, ...]:
-    """What a pass can change, without the clock and the counter that move at each write."""
-    record = None if world.record is None else world.record.without_clock
-    announced = None if world.announced is None else (world.announced.process_ids, world.announced.epoch)
-    return world.newest, world.replicas, record, announced

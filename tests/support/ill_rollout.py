@@ -17,11 +17,10 @@ from streamapp.core.facts.snapshot import HoldOverride, Snapshot
 from streamapp.core.facts.workload import Container, Pod
 from tests.support import example
 from tests.support.streams import streams_reading
+from tests.support.walk import kept_after
 
 PODS = 4
 NEWEST = "newest"
-MOST_PASSES = 40
-"""More than any walk needs: a restart, a removal and a record for each pod."""
 
 
 class Health(Enum):
@@ -69,10 +68,8 @@ class IllWorld:
             if isinstance(step, RestartPod):
                 world = replace(world, newest=world.newest | {step.ordinal})
             elif isinstance(step, GrantReplicas):
-                record = step.record if isinstance(step.record, HoldRecord) else None
-                kept = None if record is None or record.hold is None else replace(record, step=None)
                 gone = frozenset(range(step.to_replicas, world.replicas))
-                world = replace(world, replicas=step.to_replicas, record=kept, ills=world.ills - gone)
+                world = replace(world, replicas=step.to_replicas, record=kept_after(step), ills=world.ills - gone)
             elif isinstance(step, WriteHoldRecord):
                 world = replace(world, record=step.record)
         return world
@@ -80,6 +77,11 @@ class IllWorld:
     def mended(self) -> "IllWorld":
         """The same when somebody has mended what ailed the pods: they are back with the newest template."""
         return replace(self, ills=frozenset(), newest=self.newest | self.ills)
+
+    @property
+    def of_a_pass(self) -> tuple[object, ...]:
+        """What a pass can change, without the clock that moves at each write."""
+        return self.newest, self.replicas, self.ills, None if self.record is None else self.record.without_clock
 
     @property
     def is_done(self) -> bool:
@@ -144,21 +146,6 @@ class IllWorld:
         )
 
 
-def walk(world: IllWorld) -> tuple[IllWorld, Decision]:
-    """Go on until nothing changes any more; the last state, and what is decided there.
-
-    Raises:
-        AssertionError: It never ends.
-    """
-    for _ in range(MOST_PASSES):
-        decision = world.decide()
-        following = world.after(decision)
-        if _state(following) == _state(world):
-            return world, decision
-        world = following
-    raise AssertionError(f"no end after {MOST_PASSES} passes: {world}")
-
-
 def whom_it_names(decision: Decision) -> frozenset[Ordinal]:
     """The pods in the details of what is decided, and of its conditions."""
     details = (decision.detail, *(one.detail for one in decision.conditions))
@@ -168,8 +155,3 @@ def whom_it_names(decision: Decision) -> frozenset[Ordinal]:
 def _names(text: str, number: int) -> bool:
     words = text.replace(",", " ").replace(".", " ").split()
     return "ordinal" in text and str(number) in words
-
-
-def _state(world: IllWorld) -> tuple[object, ...]:
-    """What a pass can change, without the clock that moves at each write."""
-    return world.newest, world.replicas, world.ills, None if world.record is None else world.record.without_clock

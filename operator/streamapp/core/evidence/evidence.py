@@ -14,7 +14,7 @@ from typing import TypeVar
 from streamapp.core.evidence.agent_views import AgentsUnavailable, AgentView, fresh, silence, views
 from streamapp.core.evidence.coverage import CopyMap, ReadSince, map_copies, map_copies_by_agents
 from streamapp.core.evidence.membership import MemberPlacement, place_members
-from streamapp.core.evidence.readings import KEPT_FOR, state_beyond
+from streamapp.core.evidence.readings import of_the_last_minute, state_beyond
 from streamapp.core.evidence.running_tasks import (
     active_holders,
     assigned_of_late,
@@ -123,17 +123,16 @@ class Evidence:
         (`Immediate`), they need not say first which topology the group has in between.
         """
         known, latest = self.snapshot.task_set, self.snapshot.latest
-        statefulset, readings = self.snapshot.workload.statefulset, self.snapshot.readings
-        pods = self.snapshot.workload.pods
+        statefulset, pods = self.snapshot.workload.statefulset, self.snapshot.workload.pods
         has_older = any(statefulset and pod.revision != statefulset.update_revision for pod in pods)
         if not has_older or latest is None or self.latest is None:
             return self
-        of_late = [one for one in readings if latest.ended_at - one.ended_at <= KEPT_FOR]
+        of_late = of_the_last_minute(self.snapshot.readings)
         seen = [found.group for found in map(self.of, of_late) if found is not None]
         is_long = latest.ended_at - of_late[-1].ended_at >= UNASSIGNED_FOR
         task_set = assigned_of_late(known, seen) if is_long else known
-        is_asked = self.policy.rollout is not RolloutPolicy.IMMEDIATE
-        if not is_asked and isinstance(known, TaskSet) and has_other_subtopologies(known, self.latest.group):
+        is_immediate = self.policy.rollout is RolloutPolicy.IMMEDIATE
+        if is_immediate and isinstance(known, TaskSet) and has_other_subtopologies(known, self.latest.group):
             task_set = TopologyUnknown("the new template has other sub-topologies, and its policy is Immediate")
         if task_set is known:
             return self

@@ -31,6 +31,7 @@ from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.reasons import Reason
 
 KEPT_FOR = timedelta(minutes=1)
+"""Every poll of so long is kept."""
 MOST_ENTRIES = 600_000
 """Tasks, positions and ends in all readings that are kept, equal ones counted once: some 80 MB. Two joins of a group
 that is as large as any that is read have 400,000. Any broker can show such a group anew at each look."""
@@ -190,13 +191,18 @@ def _apart(latest: GroupReading, earlier: GroupReading, *, of_another_join: bool
     return latest.rebalance.settled_at - earlier.rebalance.settled_at
 
 
+def of_the_last_minute(readings: Sequence[GroupReading]) -> tuple[GroupReading, ...]:
+    """The readings, newest first, without those that are kept for longer than every poll is."""
+    return tuple(one for one in readings if readings[0].ended_at - one.ended_at <= KEPT_FOR)
+
+
 def comes_to_rest(readings: Sequence[GroupReading]) -> bool:
     """Whether the group stood still for a while within the last minute, as far as it was watched.
 
     Members of two versions can rebalance without end: a leader of the newer one gives an older member partitions that
     it does not subscribe to, so that it joins again at once.
     """
-    young = [one for one in readings if readings[0].ended_at - one.ended_at <= KEPT_FOR]
+    young = of_the_last_minute(readings)
     if not young or young[0].ended_at - young[-1].ended_at < RESTLESS_FOR:
         return True
     still_until: datetime | None = None

@@ -97,8 +97,7 @@ def assigned_of_late(known: TaskSet | TopologyUnknown, groups: Iterable[GroupDes
         known: What the topology and the topics gave.
         groups: All that were seen of late, for longer than a task is on its way from one member to another.
     """
-    given = (one.assignment for group in groups for one in group.members if one.assignment is not None)
-    assigned = {task.subtopology for each in given for task in (*each.active, *each.standby)}
+    assigned = frozenset[int]().union(*map(_assigned_subtopologies, groups))
     settled = settled_tasks(known)
     if isinstance(settled, TopologyUnknown):
         return known
@@ -109,6 +108,10 @@ def assigned_of_late(known: TaskSet | TopologyUnknown, groups: Iterable[GroupDes
 
 
 def has_other_subtopologies(known: TaskSet, group: GroupDescription) -> bool:
-    """Whether the group runs other sub-topologies than those that are known, each as a whole."""
-    given = {task.subtopology for one in group.members if one.assignment is not None for task in one.assignment.active}
-    return given != {task.id.subtopology for task in known.tasks}
+    """Whether the group has other sub-topologies than those that are known, each as a whole."""
+    return _assigned_subtopologies(group) != {task.id.subtopology for task in known.tasks}
+
+
+def _assigned_subtopologies(group: GroupDescription) -> frozenset[int]:
+    given = (one.assignment for one in group.members if one.assignment is not None)
+    return frozenset(task.subtopology for each in given for task in (*each.active, *each.standby))
