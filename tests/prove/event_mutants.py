@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
-from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.controller.agents import access
 from streamapp.controller.apps import group_poller
 from streamapp.controller.reconcile import apply, gather
@@ -58,9 +57,11 @@ def _deleted_is_there() -> Iterator[Any]:
 
 
 def _first_is_the_application() -> Iterator[Any]:
-    yield patch.object(
-        StreamAppSpec, "application_container", property(lambda self: self.template["spec"]["containers"][0])
-    )
+    yield patch.object(from_json, "_application_of", lambda pod, _: str(pod["spec"]["containers"][0]["name"]))
+
+
+def _told_by_the_name_alone() -> Iterator[Any]:
+    yield patch.object(from_json, "_mounts_claim_of", lambda *_: False)
 
 
 def _aged_from_the_answer() -> Iterator[Any]:
@@ -77,6 +78,7 @@ EVENT_MUTANTS = (
     Mutant("a changelog that was in view is forgotten", _changelogs_are_forgotten, "streams-demand-changelog-unseen"),
     Mutant("a claim that lost its volume is a volume", _lost_is_bound, "claim-lost-in-hold"),
     Mutant("the first container is the application's", _first_is_the_application, "sidecar-ends"),
+    Mutant("a container is known by name", _told_by_the_name_alone, "container-renamed-beside-a-sidecar"),
     Mutant("a look is as old as its answer", _aged_from_the_answer, "brokers-slow-in-rollout"),
     Mutant("a StatefulSet that is being deleted is there", _deleted_is_there, "statefulset-deleted-slowly"),
 )

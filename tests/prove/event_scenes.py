@@ -39,6 +39,16 @@ EVENTS = (
         share=0.5,
     ),
     Scene("sidecar-ends", 3, _at((8, "sidecar-ends", 1), (20, "wish", 2), (24, "sidecar-ends", 0)), sidecar=True),
+    Scene("quota-in-hold", 3, _at((3, "pods-refused", 60), (4, "wish", 4), (14, "wish", 2)), share=0.5),
+    Scene("quota-in-rollout", 3, _at((4, "template", 2), (9, "pods-refused", 60), (20, "wish", 2)), share=0.5),
+    Scene("container-renamed", 3, _at((4, "rename-container", 2), (25, "wish", 2)), share=0.5),
+    Scene(
+        "container-renamed-beside-a-sidecar",
+        3,
+        _at((4, "rename-container", 2), (25, "wish", 2), (30, "sidecar-ends", 0)),
+        sidecar=True,
+        share=0.5,
+    ),
     Scene(
         *("statefulset-deleted-slowly", 3, _at((4, "statefulset-deleting", 60), (6, "wish", 2))),
         ends=Ends(told=("Ready=False StatefulSetMissing",), counted=(("removals", 1),)),

@@ -24,7 +24,7 @@ from tests.prove.judge_memory import MemoryJudge
 from tests.prove.judge_raises import RaiseJudge
 from tests.prove.kubelet import Nodes
 from tests.prove.looks import FRESH, Floors, Look, Seen, fitting_pairs, smallest
-from tests.prove.nodes_truth import APPLICATION
+from tests.prove.nodes_truth import SIDECAR
 from tests.prove.scene import must_wait
 
 Json = dict[str, Any]
@@ -490,7 +490,7 @@ def _record(statefulset: Json) -> Json:
 def _running(pod: Json) -> str:
     """The ID of the container that a pod shows as running, or nothing."""
     for status in pod["status"].get("containerStatuses", ()) if "deletionTimestamp" not in pod["metadata"] else ():
-        if status["name"] == APPLICATION and "running" in status["state"]:
+        if status["name"] != SIDECAR["name"] and "running" in status["state"]:
             return str(status["containerID"])
     return ""
 

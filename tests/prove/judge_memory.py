@@ -31,8 +31,8 @@ from tests.prove.kubelet import Nodes
 
 WORDS = 20
 """Of each pod that are remembered: those of at least 20 s."""
-WRITTEN = frozenset({"statefulsets", "pods"})
-"""What a process writes when it lets a pod go."""
+WRITTEN = frozenset({"statefulsets", "pods", "poddisruptionbudgets"})
+"""What a process writes when it lets a pod go, or lets others evict it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, marked
 from tests.prove.collector import Collector
 from tests.prove.group import Group, Run
-from tests.prove.nodes_truth import APPLICATION, SIDECAR, NodesTruth, wall
+from tests.prove.nodes_truth import SIDECAR, NodesTruth, wall
 
 Json = dict[str, Any]
 NAMESPACE = "demo"
@@ -209,7 +209,8 @@ class Nodes:
         for ordinal in range(wanted):
             if ordinal not in present and self._collector.is_stale(live, ordinal):
                 continue
-            if ordinal not in present and self.truth.lost_nodes.get(ordinal, 0.0) <= self._loop.time():
+            may_be_made = max(self.truth.lost_nodes.get(ordinal, 0.0), self.truth.refused_until)
+            if ordinal not in present and may_be_made <= self._loop.time():
                 self._create(ordinal, live)
             elif ordinal not in present:
                 self._later(5.0, 5.1, self._sync_soon)
@@ -247,7 +248,10 @@ class Nodes:
                     "labels": labels,
                     "ownerReferences": [{"uid": statefulset["metadata"]["uid"], "controller": True}],
                 },
-                "spec": {kind: _names(template["spec"].get(kind)) for kind in ("containers", "initContainers")},
+                "spec": {
+                    **{kind: _kept(template["spec"].get(kind)) for kind in ("containers", "initContainers")},
+                    "volumes": [{"name": CLAIM, "persistentVolumeClaim": {"claimName": f"{CLAIM}-{name}"}}],
+                },
                 "status": {},
             },
         )
@@ -415,11 +419,12 @@ def revision(statefulset: Json) -> str:
 
 
 def _application(containers: list[Json]) -> Json:
-    return next((one for one in containers if one["name"] == APPLICATION), containers[0])
+    return next(one for one in containers if one["name"] != SIDECAR["name"])
 
 
-def _names(containers: list[Json] | None) -> list[Json]:
-    return [{"name": one["name"]} for one in containers or ()]
+def _kept(containers: list[Json] | None) -> list[Json]:
+    """What the operator reads of containers: their names and mounts."""
+    return [{part: one[part] for part in ("name", "volumeMounts") if part in one} for one in containers or ()]
 
 
 def _ended(run: Run) -> Json:

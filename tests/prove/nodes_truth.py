@@ -31,6 +31,8 @@ class NodesTruth:
     """Seconds that a container takes at most to end when it is asked to."""
     sync: float = 0.5
     """Seconds that the StatefulSet's controller takes at most to see a change."""
+    refused_until: float = 0.0
+    """Until when a quota lets no pod be made, by the loop's clock."""
     lost_nodes: dict[int, float] = field(default_factory=dict)
     """Ordinals whose pod cannot be made again before that time."""
     full: dict[int, str] = field(default_factory=dict)

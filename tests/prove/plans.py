@@ -271,7 +271,8 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
                 ("changelog-unseen", chance.randint(5, 40)),
                 ("fail-over", chance.choice(FAILOVERS)),
                 ("starts-take", chance.choice((20, 35))),
-                ("template", chance.randint(5, 6)),
+                (chance.choice(("template", "rename-container")), chance.randint(5, 6)),
+                ("pods-refused", chance.choice((15, 60))),
                 ("slow", chance.choice((0, 9_000, 30_000))),
                 ("api-slow", chance.choice((1, 3, 4))),
             )

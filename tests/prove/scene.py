@@ -62,9 +62,9 @@ AGENT: dict[str, object] = {"agent": {"enabled": True}}
 LEARNERS: dict[str, object] = {**AGENT, "learners": {"source": "OnDemand"}}
 
 
-def template_of(image: str, *, sidecar: bool) -> dict[str, object]:
-    """A template of pods with this image, as users write it."""
-    return {"spec": {"containers": [*([SIDECAR] if sidecar else []), {"name": APPLICATION, "image": image}]}}
+def template_of(image: str, *, sidecar: bool, name: str = APPLICATION) -> dict[str, object]:
+    """A template of pods with this image, in a container of this name, as users write it."""
+    return {"spec": {"containers": [*([SIDECAR] if sidecar else []), {"name": name, "image": image}]}}
 
 
 def is_invalid(spec: Mapping[str, Any]) -> bool:

@@ -177,6 +177,16 @@ class EvictionJudge:
                 self._wrong(f"process {writer.number} opens the budget for {ordinal} without two looks")
             elif lost:
                 self._wrong(f"process {writer.number} opens the budget for {ordinal}, and no other pod has {lost}")
+            elif (why := self._known_against(writer, ordinal)) is not None:
+                self._wrong(f"process {writer.number} opens the budget for {ordinal}, {why}")
+
+    def _known_against(self, writer: Process, ordinal: int) -> str | None:
+        """Which fact that it held speaks against the eviction of a pod that takes part."""
+        run, judge = self._nodes.alive().get(ordinal), self._judge
+        if run is None or run.joined_at is None:
+            return None  # an idle pod takes nothing away
+        judged_at = judge._of(writer).statefulset_at
+        return judge._memories.against(writer, frozenset({ordinal}), judged_at, asks_copies=True)
 
     def _lost(self, seen: Seen, ordinal: int) -> str | None:
         """What two looks show to be lost with a pod; None: there are no two."""

@@ -16,6 +16,7 @@ from tests.prove.failover import Failover
 from tests.prove.group import Group
 from tests.prove.judge import Findings, Judge, everything_runs
 from tests.prove.kubelet import BROKEN_IMAGE, Nodes, revision
+from tests.prove.nodes_truth import APPLICATION
 from tests.prove.rare_objects import RareObjects
 from tests.prove.scene import NO_WINDOW, STATE, WHY, Ends, is_invalid, must_wait, template_of
 from tests.prove.silent_events import SilentEvents
@@ -88,6 +89,7 @@ class PlayedApp:
             "override": self._override,
             "skew": lambda seconds: setattr(self.nodes.truth, "skew", seconds),
             "template": lambda which: self._template(f"app:{which}"),
+            "rename-container": lambda which: self._template(f"app:{which}", f"{APPLICATION}-{which}"),
             "broken-template": lambda _: self._template(BROKEN_IMAGE),
             "slow": self._slow,
             "stand-still": lambda seconds: self._slow(STANDING, seconds),
@@ -98,6 +100,7 @@ class PlayedApp:
             "brokers-slow": self._brokers_slow,
             "agents-away": lambda seconds: self._away("agents_are_away", seconds),
             "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
+            "pods-refused": lambda seconds: setattr(self.nodes.truth, "refused_until", self.loop.time() + seconds),
             "starts-take": lambda seconds: setattr(self.nodes.truth, "start", seconds),
             "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
             **self._deeds_of_volumes(),
@@ -183,9 +186,12 @@ class PlayedApp:
         if seconds is not None:
             self.loop.call_later(seconds, lambda: self._look_later(self.judge.raises.look()))
 
-    def _template(self, image: str) -> None:
+    def _template(self, image: str, name: str = APPLICATION) -> None:
+        """Change the template; where there is a sidecar, the spec says which container is the application's."""
         if not self.is_deleted:
-            self._change(template=template_of(image, sidecar="container" in self.app()["spec"]))
+            sidecar = "container" in self.app()["spec"]
+            named = {"container": name} if sidecar else {}
+            self._change(template=template_of(image, sidecar=sidecar, name=name), **named)
 
     def _slow(self, behind: int, seconds: float = 45.0) -> None:
         """Every copy falls back by so many records and stays there for a while."""
