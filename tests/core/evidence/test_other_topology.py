@@ -9,13 +9,15 @@ import pytest
 
 from streamapp.core.actions.decision import RestartPod, WriteHoldRecord
 from streamapp.core.decide import decide
+from streamapp.core.evidence.readings import comes_to_rest
 from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen
-from streamapp.core.facts.group import GroupState, Member, NoOffsets
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, Member, NoOffsets
 from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
-from tests.builders import NOW, POLICY, a_pod, a_snapshot, pods
+from streamapp.core.reasons import Reason
+from tests.builders import NOW, POLICY, a_pod, a_record, a_snapshot, a_step, an_unreadable, pods
 from tests.support import example
 
 NEW = "wordcount-new"
@@ -213,3 +215,72 @@ def test_where_the_group_does_not_come_to_rest_only_its_users_word_restarts_the_
         restless(), workload=replace(workload, pods=(*workload.pods[:2], replace(workload.pods[2], ready=False)))
     )
     assert restarts(ill, IMMEDIATE) == [], "one at a time"
+
+
+def unread(reason: Reason) -> tuple[GroupReading, ...]:
+    return tuple(an_unreadable(ago, reason) for ago in range(1, 58, 3))
+
+
+def without_members() -> tuple[GroupReading, ...]:
+    empty = GroupDescription(GroupState.EMPTY, ())
+    return tuple(GroupReading(ended_at=NOW - ago * SECOND, group=empty, rebalance=None) for ago in range(1, 58, 3))
+
+
+def one_long_rebalance() -> tuple[GroupReading, ...]:
+    members, moving = example.members(3), GroupState.PREPARING_REBALANCE
+    return tuple(example.reading(members, ago * SECOND, moving) for ago in range(1, 58, 3))
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize(
+    "readings",
+    [
+        *map(unread, (Reason.BrokersUnreachable, Reason.GroupUndecodable, Reason.GroupOutdated)),
+        (*unread(Reason.BrokersUnreachable)[:-4], example.reading(example.members(3), 58 * SECOND)),
+        without_members(),
+        one_long_rebalance(),
+    ],
+    ids=["unreachable", "undecodable", "outdated", "unreachable since", "without members", "one rebalance"],
+)
+def test_only_rebalances_that_were_seen_make_a_group_restless(readings: tuple[GroupReading, ...]) -> None:
+    found = replace(restless(), readings=readings)
+    assert comes_to_rest(readings)
+    assert restarts(found, IMMEDIATE) == []
+
+
+@pytest.mark.guarantee(2)
+def test_a_restless_group_waives_neither_volumes_nor_identity_nor_the_order_of_pods() -> None:
+    found = restless()
+    workload, own = found.workload, found.workload.statefulset
+    assert own is not None
+    volumes = tuple(replace(one, deleting=True) if one.ordinal == 0 else one for one in workload.volumes)
+    other_id = tuple(replace(one, process_id=example.process_id(7)) for one in workload.volumes)
+    for changed in (
+        replace(workload, volumes=volumes),
+        replace(workload, volumes=other_id),
+        replace(workload, statefulset=replace(own, first_ordinal=1)),
+    ):
+        assert restarts(replace(found, workload=changed), IMMEDIATE) == []
+    moving = replace(found, readings=found.readings[1:])
+    assert restarts(moving, IMMEDIATE) == [], "nobody shows who its members are"
+
+
+@pytest.mark.guarantee(1)
+def test_a_sub_topology_whose_tasks_are_all_on_their_way_is_no_other_topology() -> None:
+    now, before = example.members(3), with_new_tasks(example.members(3), on=2)
+    of_late = (example.reading(now, SECOND), example.reading(now, 12 * SECOND), example.reading(before, 14 * SECOND))
+    found = replace(rolling(2, task_set=more(stateful=False)), readings=of_late)
+    assert restarts(found, IMMEDIATE) == []
+
+
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize("policy", [POLICY, IMMEDIATE])
+def test_a_step_waits_for_no_task_that_only_the_next_restart_brings(policy: ScalingPolicy) -> None:
+    """Its user tells the newer topology while the step is open, and no older leader assigns what is new."""
+    found = rolling(task_set=more(stateful=False))
+    own = found.workload.statefulset
+    assert own is not None
+    record = replace(a_record(step=a_step()), hold=None)
+    found = replace(found, workload=replace(found.workload, statefulset=replace(own, record=record)))
+    assert decide(found, policy).reason.name == "StepClosed"
+    assert decide(replace(found, readings=found.readings[:2]), policy).reason.name == "TaskUnassigned"

@@ -14,6 +14,7 @@ from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.hold_record import HoldRecord, OpenStep
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
@@ -65,7 +66,7 @@ def _missing(step: OpenStep, statefulset: StatefulSet, evidence: Evidence) -> Re
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     gone = tuple(Ordinal(number) for number in range(step.from_replicas - 1, step.to_replicas - 1, -1))
-    case = input_now(evidence, RemovalCandidate(RemovalKind.ONE, gone), latest)
+    case = input_now(_of_what_runs(evidence), RemovalCandidate(RemovalKind.ONE, gone), latest)
     if step.forced is not None and latest.shows_no_tasks:
         return _pod_that_is_left(step, statefulset, snapshot) or the_other_pods_are_ready(case)
     return (
@@ -73,6 +74,15 @@ def _missing(step: OpenStep, statefulset: StatefulSet, evidence: Evidence) -> Re
         or _member_that_is_left(step, statefulset, case)
         or (None if statefulset.replicas == 0 else _task_that_does_not_run(step, case))
     )
+
+
+def _of_what_runs(evidence: Evidence) -> Evidence:
+    """The facts without sub-topologies that only a newer template has: the rollout that brings them waits for the step.
+
+    Where the group runs what is not known, the plain facts say of which task that is.
+    """
+    of_restarts = evidence.of_restarts
+    return evidence if isinstance(of_restarts.snapshot.task_set, TopologyUnknown) else of_restarts
 
 
 def _spared(statefulset: StatefulSet, snapshot: Snapshot) -> tuple[Pod, ...]:

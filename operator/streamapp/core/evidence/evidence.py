@@ -18,7 +18,7 @@ from streamapp.core.evidence.readings import of_the_last_minute, state_beyond
 from streamapp.core.evidence.running_tasks import (
     active_holders,
     assigned_of_late,
-    has_other_subtopologies,
+    has_unknown_subtopologies,
     running_by_agents,
     running_tasks,
 )
@@ -132,7 +132,7 @@ class Evidence:
         is_long = latest.ended_at - of_late[-1].ended_at >= UNASSIGNED_FOR
         task_set = assigned_of_late(known, seen) if is_long else known
         is_immediate = self.policy.rollout is RolloutPolicy.IMMEDIATE
-        if is_immediate and isinstance(known, TaskSet) and has_other_subtopologies(known, self.latest.group):
+        if is_immediate and isinstance(known, TaskSet) and has_unknown_subtopologies(known, seen):
             task_set = TopologyUnknown("the new template has other sub-topologies, and its policy is Immediate")
         if task_set is known:
             return self

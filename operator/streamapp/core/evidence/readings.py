@@ -12,6 +12,7 @@ recognizes such a state by what never falls.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from types import MappingProxyType
 
 from streamapp.core.facts.agent_reports import AgentReport, LocalTask
@@ -37,6 +38,8 @@ MOST_ENTRIES = 600_000
 that is as large as any that is read have 400,000. Any broker can show such a group anew at each look."""
 RESTLESS_FOR, STILL_FOR = timedelta(seconds=45), timedelta(seconds=5)
 """A group that stands still nowhere within so long for so long does not come to rest."""
+RESTLESS_REBALANCES = 3
+"""It was seen to leave the state Stable, or to have another layout, so often at least."""
 _MEMBER = 8
 """A member takes as much memory as so many of them."""
 
@@ -197,17 +200,21 @@ def of_the_last_minute(readings: Sequence[GroupReading]) -> tuple[GroupReading, 
 
 
 def comes_to_rest(readings: Sequence[GroupReading]) -> bool:
-    """Whether the group stood still for a while within the last minute, as far as it was watched.
+    """Whether the group may come to rest by itself, as far as it was watched within the last minute.
 
     Members of two versions can rebalance without end: a leader of the newer one gives an older member partitions that
-    it does not subscribe to, so that it joins again at once.
+    it does not subscribe to, so that it joins again at once. Only who saw several rebalances, and no rest between them,
+    says so: an unread group, one without members, or a single long rebalance shows nothing of the kind.
     """
     young = of_the_last_minute(readings)
-    if not young or young[0].ended_at - young[-1].ended_at < RESTLESS_FOR:
+    if not young or young[0].ended_at - young[-1].ended_at < RESTLESS_FOR or not all(map(_has_members, young)):
+        return True
+    pairs = tuple(pairwise(young))
+    if sum(_is_stable(older) and not _is_as_it_was(newer, older) for newer, older in pairs) < RESTLESS_REBALANCES:
         return True
     still_until: datetime | None = None
-    for newer, one in zip((None, *young), young, strict=False):
-        if not isinstance(one.group, GroupDescription) or one.group.state is not GroupState.STABLE:
+    for newer, one in ((None, young[0]), *pairs):
+        if not _is_stable(one):
             still_until = None
             continue
         if newer is None or still_until is None or not _is_as_it_was(newer, one):
@@ -216,6 +223,14 @@ def comes_to_rest(readings: Sequence[GroupReading]) -> bool:
         if still_until - still_since >= STILL_FOR:
             return True
     return False
+
+
+def _has_members(reading: GroupReading) -> bool:
+    return isinstance(reading.group, GroupDescription) and bool(reading.group.members)
+
+
+def _is_stable(reading: GroupReading) -> bool:
+    return isinstance(reading.group, GroupDescription) and reading.group.state is GroupState.STABLE
 
 
 def _is_as_it_was(newer: GroupReading, older: GroupReading) -> bool:

@@ -107,9 +107,13 @@ def assigned_of_late(known: TaskSet | TopologyUnknown, groups: Iterable[GroupDes
     return known if not kept or known == (found := TaskSet(kept)) else found
 
 
-def has_other_subtopologies(known: TaskSet, group: GroupDescription) -> bool:
-    """Whether the group has other sub-topologies than those that are known, each as a whole."""
-    return _assigned_subtopologies(group) != {task.id.subtopology for task in known.tasks}
+def has_unknown_subtopologies(known: TaskSet, groups: Iterable[GroupDescription]) -> bool:
+    """Whether the group had sub-topologies of late that are not known.
+
+    One that is known and that nobody has may be on its way. Only `assigned_of_late` leaves one out.
+    """
+    assigned = frozenset[int]().union(*map(_assigned_subtopologies, groups))
+    return not assigned <= {task.id.subtopology for task in known.tasks}
 
 
 def _assigned_subtopologies(group: GroupDescription) -> frozenset[int]:

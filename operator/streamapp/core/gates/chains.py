@@ -110,13 +110,18 @@ Who is in the group is asked before, by `takes_nothing_away`, which no unread gr
 
 
 READINESS_GATES: tuple[Gate, ...] = (
+    ordinals_begin_at_zero,
     no_earlier_step_is_open,
     facts_are_fresh,
+    no_volume_goes_with_its_pod,
     statefulset_is_observed,
     retention_is_in_force,
     the_other_pods_are_ready,
 )
-"""By a user's word alone, where the group's protocol shows nothing of its tasks: one pod at a time."""
+"""By a user's word alone, where the group's protocol shows nothing of its tasks: one pod at a time.
+
+So it is, too, where pods of two versions let the group rebalance without end, and their restart alone ends that.
+"""
 
 
 COVERAGE_GATES: tuple[Gate, ...] = (

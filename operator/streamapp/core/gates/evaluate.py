@@ -28,7 +28,14 @@ from streamapp.core.gates.chains import (
     TWO_PLACES_GATES,
 )
 from streamapp.core.gates.drain_gates import progress
-from streamapp.core.gates.safety_gates import facts_are_fresh, no_follow_up_is_scheduled
+from streamapp.core.gates.safety_gates import (
+    facts_are_fresh,
+    group_is_stable,
+    identity_holds,
+    no_follow_up_is_scheduled,
+    no_member_is_foreign,
+    no_process_id_is_duplicated,
+)
 from streamapp.core.reasons import Reason
 
 
@@ -73,7 +80,7 @@ def evaluate(
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     case = input_now(evidence, candidate, latest)
-    is_blind = latest.shows_no_tasks or (override is not None and _is_restless(evidence, candidate, override))
+    is_blind = latest.shows_no_tasks or (override is not None and _is_restless(case, override))
     if override is not None and override.is_of_the_user and is_blind:
         return first_refusal(READINESS_GATES, case) or _permission(case, latest, override)
     if candidate.kind in {RemovalKind.NEVER_RAN, RemovalKind.ALL}:
@@ -88,13 +95,21 @@ def evaluate(
     return _judge_twice(case, rules, override)
 
 
-def _is_restless(evidence: Evidence, candidate: RemovalCandidate, override: CoverageOverride) -> bool:
-    """Whether a template changes in a group that does not come to rest: only the restarts that are due end that."""
-    statefulset = evidence.snapshot.workload.statefulset
-    pods = map(evidence.snapshot.workload.pod, candidate.ordinals)
+def _is_restless(case: GateInput, override: CoverageOverride) -> bool:
+    """Whether a template changes in a group that does not come to rest: only the restarts that are due end that.
+
+    It is judged at a look that shows who its members are, so that each pod is known to run as itself.
+    """
+    statefulset, candidate = case.snapshot.workload.statefulset, case.candidate
+    pods = map(case.snapshot.workload.pod, candidate.ordinals)
     is_due = statefulset is not None and all(pod and pod.revision != statefulset.update_revision for pod in pods)
     is_restart = candidate.kind is RemovalKind.RESTART and override.reason is Reason.RestartUncovered
-    return is_restart and is_due and not comes_to_rest(evidence.snapshot.readings)
+    if not (is_restart and is_due) or comes_to_rest(case.snapshot.readings):
+        return False
+    return (
+        first_refusal((group_is_stable, no_member_is_foreign, no_process_id_is_duplicated, identity_holds), case)
+        is None
+    )
 
 
 def first_refusal(gates: Iterable[Gate], case: GateInput) -> Refusal | None:
