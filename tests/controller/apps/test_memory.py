@@ -84,6 +84,14 @@ def test_the_nodes_clock_counts_where_it_is_behind() -> None:
 
 
 @pytest.mark.guarantee(7)
+def test_another_container_that_follows_later_is_not_forgotten() -> None:
+    memory, alone = Memory(uid="u"), end(NOW - timedelta(seconds=5))
+    for reported in (alone, replace(alone, is_followed=True), alone):
+        memory.record_terminations((reported,), NOW)
+    assert memory.ends["c"].is_followed
+
+
+@pytest.mark.guarantee(7)
 @pytest.mark.parametrize("late", [timedelta(seconds=20), timedelta(minutes=1)])
 def test_a_member_of_the_next_container_stays_where_the_node_was_cut_off_and_its_clock_is_ahead(
     late: timedelta,

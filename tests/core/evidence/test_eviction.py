@@ -366,9 +366,16 @@ def test_where_no_address_is_a_pods_own_the_process_id_tells_who_is_where() -> N
 
 
 @pytest.mark.guarantee(7)
-@pytest.mark.parametrize(("is_going", "is_evicted"), [(False, False), (True, True)])
-def test_a_clock_is_doubted_where_the_pod_stays(is_going: bool, is_evicted: bool) -> None:
-    """A restart ends a pod, and its end is known before the next one is there; a crash does not."""
+@pytest.mark.parametrize(
+    ("is_going", "is_followed", "is_evicted"), [(False, False, False), (True, False, True), (True, True, False)]
+)
+def test_a_clock_is_doubted_where_another_container_can_follow_or_has(
+    is_going: bool, is_followed: bool, is_evicted: bool
+) -> None:
+    """A restart ends a pod, and its end is known before the next one is there; a crash does not.
+
+    A node that was cut off can report both at once: the crash of one container, and a pod that goes with the next one.
+    """
     down = a_pod(2, terminating=is_going, container=not_running(), ready=False)
     (member,) = example.members(3)[2:]
     found = a_snapshot(
@@ -376,6 +383,6 @@ def test_a_clock_is_doubted_where_the_pod_stays(is_going: bool, is_evicted: bool
         record=None,
         workload={"pods": pods(3, p2=down)},
         observed=(a_capture(2, seen_at=ago(60), members=(MemberKey(member.id),)),),
-        container_ends=(an_end(2, finished_at=ago(5), clock_doubt=timedelta(minutes=1)),),
+        container_ends=(an_end(2, finished_at=ago(5), clock_doubt=timedelta(minutes=1), is_followed=is_followed),),
     )
     assert ("Evict" in steps(decide(found, POLICY))) is is_evicted

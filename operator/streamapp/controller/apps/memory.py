@@ -268,6 +268,8 @@ class Memory:
             earlier = self.ends.get(end.container_id)
             if earlier is None or (end.is_trusted and not earlier.is_trusted):
                 self.ends[end.container_id] = end
+            elif end.is_followed and not earlier.is_followed:
+                self.ends[end.container_id] = replace(earlier, is_followed=True)
         for old in [end for end in self.ends.values() if end.finished_at < at - CONTAINER_END_RETENTION]:
             del self.ends[old.container_id]
 

@@ -175,7 +175,8 @@ def evictable(
         if end is None or not seen.is_confirmed:
             continue
         # The next pod begins only when the kubelet has reported the end of the last one: no clock is asked then.
-        doubt = end.clock_doubt if seen.pod_uid in staying_pods else timedelta(0)
+        is_doubted = end.is_followed or seen.pod_uid in staying_pods
+        doubt = end.clock_doubt if is_doubted else timedelta(0)
         if seen.seen_at > end.finished_at - margin - doubt:
             continue
         away = is_blocked or is_gone

@@ -51,6 +51,8 @@ class ContainerEnd:
     """By the node's clock; None where it is not known."""
     clock_doubt: timedelta = timedelta(0)
     """By so much, unknown to us, the node's clock can be ahead: nobody saw the container begin."""
+    is_followed: bool = False
+    """Another container has begun in the same pod: its members could be taken for those of this one."""
 
     @property
     def is_trusted(self) -> bool:

@@ -284,8 +284,9 @@ def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
             reason=end.get("reason", ""),
             exit_code=end.get("exitCode"),
             started_at=time(end["startedAt"]) if end.get("startedAt") else None,
+            is_followed=newest != end["containerID"],
         )
-        for end in _terminations(pod)
+        for newest, end in _terminations(pod)
         if end.get("containerID") and end.get("finishedAt")
     )
 
@@ -484,8 +485,9 @@ def running_containers(pod: Json) -> Iterator[str]:
             yield str(status["containerID"])
 
 
-def _terminations(pod: Json) -> Iterator[Mapping[str, Any]]:
+def _terminations(pod: Json) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The ends of containers, each with the newest container in its place."""
     for status in pod.get("status", {}).get("containerStatuses", ()):
         for state in (status.get("state", {}), status.get("lastState", {})):
             if "terminated" in state:
-                yield state["terminated"]
+                yield status.get("containerID") or "", state["terminated"]
