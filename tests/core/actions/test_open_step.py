@@ -286,7 +286,7 @@ def crashed(*, granted_ago: float, **statefulset: Any) -> Snapshot:
     return step_progress(
         step=a_step(granted_at=ago(granted_ago)),
         members=(),
-        readings=(a_reading((), state=GroupState.EMPTY, rebalance=None),),
+        readings=tuple(a_reading((), at=at, state=GroupState.EMPTY, rebalance=None) for at in (1, 15)),
         task_set=TopologyUnknown("nobody is there"),
         workload={"pods": down, "budget": Budget.OPEN},
         statefulset=statefulset,

@@ -8,6 +8,7 @@ import pytest
 
 from streamapp.core.actions.decision import RestartPod, TriggerRebalance, WriteTemplate
 from streamapp.core.decide import decide
+from streamapp.core.facts.group import GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord, Progress
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
@@ -121,6 +122,18 @@ def test_a_bad_image_can_be_replaced_by_a_good_one_beginning_with_the_pod_that_b
         example.member(1, active=(3, 4, 5), standby=(0, 1, 2)),
     )
     assert restarts(rolling(members=rest, changed={"p2": broken})) == [(2, "RestartOfIdlePod")]
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize("shown", [(), GROUP[:2]], ids=["nobody", "the others"])
+def test_one_look_that_lacks_a_pods_member_does_not_make_it_idle(shown: tuple[Member, ...]) -> None:
+    """A new coordinator can show an older state of the group, and the status of a pod can be late."""
+    down = {"p2": a_pod(2, revision="bad", ready=False, container=not_running())}
+    state = GroupState.STABLE if shown else GroupState.EMPTY
+    looks = [a_reading(shown, at=1, state=state), *(a_reading(GROUP, at=at) for at in (4, 14, 24))]
+    assert restarts(rolling(readings=tuple(looks), changed=down)) == []
+    looks[1:] = [a_reading(shown, at=at, state=state) for at in (4, 14)]
+    assert restarts(rolling(readings=tuple(looks), changed=down)) == [(2, "RestartOfIdlePod")]
 
 
 @pytest.mark.guarantee(8)

@@ -73,6 +73,15 @@ def test_where_positions_do_not_count_two_polls_of_one_join_will_do() -> None:
     assert (found, earlier_reading(readings, Timing(), of_another_join=True)) == (readings[1], Reason.ReadingsPending)
 
 
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(("answered", "is_far"), [(12, False), (14, True)])
+def test_two_polls_are_as_far_apart_as_the_first_answer_and_the_second_question(answered: int, is_far: bool) -> None:
+    """A coordinator may have looked as soon as it was asked, and the answer was long on its way."""
+    latest = replace(a_reading(GROUP, at=1), asked_at=ago(3))
+    found = earlier_reading((latest, a_reading(GROUP, at=answered)), Timing(), of_another_join=False)
+    assert isinstance(found, GroupReading) is is_far
+
+
 def test_an_unreadable_latest_reading_answers_with_its_own_reason() -> None:
     assert earlier_reading((an_unreadable(1), *seen(15)), Timing(), of_another_join=True) is Reason.BrokersUnreachable
 

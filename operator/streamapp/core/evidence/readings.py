@@ -188,7 +188,7 @@ def earlier_reading(
 
 def _apart(latest: GroupReading, earlier: GroupReading, *, of_another_join: bool) -> timedelta | None:
     if not of_another_join:
-        return latest.ended_at - earlier.ended_at
+        return latest.as_of - earlier.ended_at
     if latest.rebalance is None or earlier.rebalance is None:
         return None
     return latest.rebalance.settled_at - earlier.rebalance.settled_at

@@ -266,9 +266,14 @@ class GroupReading:
     rebalance: ObservedRebalance | None
     """The join whose subscriptions it shows; None where this process did not watch it."""
     asked_at: datetime | None = None
-    """When it was asked for: what it shows can be as old as that. None: its answer came at once."""
+    """When it was asked for; None: its answer came at once."""
     latest_at: datetime | None = None
     """`ended_at` by the clock that was ahead, where the wall clock had been set; None: there was one time."""
+
+    @property
+    def as_of(self) -> datetime:
+        """What it shows can be as old as that."""
+        return self.asked_at or self.ended_at
 
     @property
     def seen_at(self) -> datetime:

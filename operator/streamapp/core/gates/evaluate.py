@@ -16,6 +16,7 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.containers import ObservedMembers
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.hold_record import Forced
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import Gate, GateInput, input_now
 from streamapp.core.gates.chains import (
@@ -132,23 +133,35 @@ def still_covered(case: GateInput, reading_age: timedelta) -> Refusal | None:
         reading_age: An older reading says nothing.
     """
     rules = _rules_of(case)
-    if not timedelta(0) <= case.snapshot.now - case.reading.ended_at <= reading_age:
+    if not timedelta(0) <= case.snapshot.now - case.reading.as_of <= reading_age:
         return Refusal(Reason.FactsStale, "the group", needs_rebalance=False)
     return first_refusal((*rules.lasting, *rules.coverage), case) or _join_is_old(case)
 
 
 def takes_nothing_away(case: GateInput, gates: Iterable[Gate]) -> bool:
-    """Tell whether a pod does not run and has nobody in the group.
+    """Tell whether a pod does not run and has nobody in the group, by two looks and all between them.
+
+    One may show an older state of the group, and a pod's status can be late.
 
     Args:
         case: The restart that is judged.
         gates: What else must be so, of `REPLACEMENT_GATES`.
     """
     ordinal = case.candidate.lowest
-    pod, placement = case.snapshot.workload.pod(ordinal), case.placement()
-    if pod is None or pod.is_running or isinstance(placement, Refusal) or placement.may_be_of(ordinal):
+    pod = case.snapshot.workload.pod(ordinal)
+    if pod is None or pod.is_running or not _has_nobody(case, ordinal):
         return False
     return first_refusal(gates, case) is None
+
+
+def _has_nobody(case: GateInput, ordinal: Ordinal) -> bool:
+    for reading in case.snapshot.readings:
+        found = case.evidence.of(reading)
+        if found is None or found.placement.may_be_of(ordinal):
+            return False
+        if case.reading.as_of - reading.ended_at >= case.policy.timing.reading_gap:
+            return True
+    return False
 
 
 def _rules_of(case: GateInput) -> "_Rules":

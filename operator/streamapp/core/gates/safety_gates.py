@@ -51,8 +51,7 @@ def facts_are_fresh(case: GateInput) -> Refusal | None:
     An answer that was long on its way is as old as the question: a coordinator may have looked at once.
     """
     now, limit, reading = case.snapshot.now, case.policy.timing.fact_age, case.reading
-    asked_at = reading.asked_at or reading.ended_at
-    ages = {"Kubernetes": now - case.snapshot.workload.read_at, "the group": now - asked_at}
+    ages = {"Kubernetes": now - case.snapshot.workload.read_at, "the group": now - reading.as_of}
     for source, age in ages.items():
         if not timedelta(0) <= age <= limit:
             return Refusal(Reason.FactsStale, f"{source} was read {age.total_seconds():.0f} s ago")
