@@ -105,7 +105,10 @@ LEDGER: Mapping[str, Entry] = {
         test=f"{LOOK}::test_no_pod_goes_that_is_desired_again",
         behind=("apply.Applier._check_again: raise ConflictError 1",),
     ),
-    "apply.Applier._check_again: raise ConflictError 3": Entry(1, test=f"{CONTAINER}[removal]"),
+    "apply.Applier._check_again: raise ConflictError 3": Entry(
+        2, test=f"{LOOK}::test_nothing_is_done_where_a_claim_is_deleted_since[removal]"
+    ),
+    "apply.Applier._check_again: raise ConflictError 4": Entry(1, test=f"{CONTAINER}[removal]"),
     "apply.Applier._check_again: call confirm 1": Entry(2, test=f"{LEASE_LOST}[restart]"),
     "apply.Applier._check_agents: raise RaisePendingError 1": Entry(
         3, test=f"{BESIDE}::test_a_raise_is_made_while_agents_hang_that_a_removal_asks_again"

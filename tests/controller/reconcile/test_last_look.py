@@ -185,6 +185,20 @@ def test_nothing_is_done_where_the_user_has_paused_it(name: str, monkeypatch: py
     assert not done_after(DEEDS[name], pause, monkeypatch)
 
 
+def delete_a_claim(bench: Bench) -> None:
+    """Delete the claim of pod 1; the pod keeps it until it goes."""
+    live = bench.server.get("persistentvolumeclaims", NAMESPACE, f"state-{NAME}-1")
+    assert live is not None
+    metadata = {**live["metadata"], "deletionTimestamp": "2026-11-21T12:00:00Z"}
+    bench.server.put("persistentvolumeclaims", {**live, "metadata": metadata})
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize("name", DEEDS)
+def test_nothing_is_done_where_a_claim_is_deleted_since(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not done_after(DEEDS[name], delete_a_claim, monkeypatch)
+
+
 def hold(bench: Bench) -> None:
     live = bench.server.get("streamapps", NAMESPACE, NAME)
     assert live is not None

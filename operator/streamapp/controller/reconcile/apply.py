@@ -401,6 +401,8 @@ class Applier:
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
         if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
             raise ConflictError(what, f"{app['spec']['replicas']} replicas are desired", _TRY_AGAIN)
+        if lost := await claims.lost_since(self._client, key, gathered.live.claims):
+            raise ConflictError(what, lost, _TRY_AGAIN)
         live = await self._client.list(PODS, key.namespace, key.selector)
         statefulset = gathered.snapshot.workload.statefulset
         container = str(_valid(gathered).spec.application_container["name"])

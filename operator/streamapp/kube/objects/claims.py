@@ -3,6 +3,7 @@
 Called by the controller's gatherer and applier. Nothing here deletes a claim; the operator has no right to.
 """
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from streamapp.api.names import PROCESS_ID
@@ -34,6 +35,25 @@ async def missing_from(client: KubeClient, key: Key, labelled: list[Json], names
     if not missing:
         return []
     return [one for one in await client.list(CLAIMS, key.namespace) if one["metadata"]["name"] in missing]
+
+
+async def lost_since(client: KubeClient, key: Key, before: Sequence[Json]) -> str:
+    """Say which claim of those that were judged is gone, going, another one or without its volume; empty if none is.
+
+    The pod object is all that keeps a claim that is being deleted, and the state on its volume.
+    """
+    labelled = await client.list(CLAIMS, key.namespace, key.selector)
+    judged = {claim["metadata"]["name"]: _as_kept(claim) for claim in before}
+    others = await missing_from(client, key, labelled, judged.keys())
+    now = {claim["metadata"]["name"]: _as_kept(claim) for claim in (*labelled, *others)}
+    changed = sorted(name for name, kept in judged.items() if now.get(name) != kept)
+    return f"persistentvolumeclaim {', '.join(changed)} is gone or has changed since" if changed else ""
+
+
+def _as_kept(claim: Json) -> tuple[str, bool, str]:
+    """What keeps the state on its volume: which claim it is, whether it is being deleted, whether it has the volume."""
+    metadata = claim["metadata"]
+    return metadata["uid"], "deletionTimestamp" in metadata, claim.get("status", {}).get("phase", "")
 
 
 async def record_process_id(
