@@ -154,7 +154,7 @@ class Reason(Enum):
     InvalidSpec = _user(
         "The StreamApp's spec is not valid.",
         "Correct the field that the message names.",
-        consequence="The operator changes nothing until the spec is valid.",
+        consequence="Until it is, the operator changes no pod; a raise still ends a hold.",
         is_warning=True,
         is_milestone=True,
         event="SpecRejected",
@@ -374,7 +374,7 @@ class Reason(Enum):
     )
     TaskNotInTopology = _facts(
         "The group runs a task that is not in the known topology.",
-        "Update `spec.topology` with the output of `Topology#describe()` of the running version.",
+        "Set `spec.topology` to the `Topology#describe()` of what runs; in a rollout, of the version with more tasks.",
         gate="every_task_is_active_once",
     )
     ForeignMember = _facts(

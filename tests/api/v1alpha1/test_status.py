@@ -286,7 +286,7 @@ def test_an_invalid_streamapp_has_a_status_that_says_so() -> None:
     assert (stalled["status"], stalled["reason"], stalled["message"]) == (
         "True",
         "InvalidSpec",
-        "The StreamApp's spec is not valid. The operator changes nothing until the spec is valid. "
+        "The StreamApp's spec is not valid. Until it is, the operator changes no pod; a raise still ends a hold. "
         "spec.kafka is required. Correct the field that the message names.",
     )
     assert (status["selector"], status["replicas"]) == ("streamapp.dev/app=wordcount", 3)

@@ -99,10 +99,7 @@ class PlayedApp:
             "fail-over": self.failover.begin,
             "brokers-slow": self._brokers_slow,
             "agents-away": lambda seconds: self._away("agents_are_away", seconds),
-            "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
-            "pods-refused": lambda seconds: setattr(self.nodes.truth, "refused_until", self.loop.time() + seconds),
-            "starts-take": lambda seconds: setattr(self.nodes.truth, "start", seconds),
-            "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
+            **self._deeds_of_controllers(),
             **self._deeds_of_volumes(),
             "delete-app": self._delete_app,
             "create": self._create,
@@ -112,6 +109,15 @@ class PlayedApp:
             **self.group.deeds(),
             **self._silent.deeds(),
             **RareObjects(self.key, self.store, self.loop).deeds(),
+        }
+
+    def _deeds_of_controllers(self) -> Mapping[str, Callable[[int], object]]:
+        truth = self.nodes.truth
+        return {
+            "controllers-take": lambda seconds: setattr(truth, "sync", seconds),
+            "pods-refused": lambda seconds: setattr(truth, "refused_until", self.loop.time() + seconds),
+            "starts-take": lambda seconds: setattr(truth, "start", seconds),
+            "stops-take": lambda seconds: setattr(truth, "stop", seconds),
         }
 
     def _deeds_of_volumes(self) -> Mapping[str, Callable[[int], object]]:

@@ -300,7 +300,7 @@ class ScaleDown(RuledModel):
 
     policy: ScaleDownPolicy = ScaleDownPolicy.HOLD
     """Hold: keep a pod until every stateful task runs, or has a caught-up copy, on a remaining pod. Immediate: do not
-    wait for copies; all other checks apply."""
+    wait for copies; all other checks apply, unless brokers cannot show the group."""
     reason: Why = ""
     """Why copies can be ignored. Required for policy Immediate and for onTimeout Proceed; kept on record."""
     stabilization_window: StabilizationWindow = timedelta(seconds=30)
@@ -328,8 +328,9 @@ class Rollout(ApiModel):
     """How a changed template reaches the pods."""
 
     policy: RolloutPolicy = RolloutPolicy.WHEN_CAUGHT_UP
-    """WhenCaughtUp: restart one pod at a time, when every stateful task has a caught-up copy on another pod. Paused:
-    restart no pod. Immediate: restart one pod at a time without waiting for copies."""
+    """WhenCaughtUp: restart one pod at a time, when every stateful task has a caught-up copy on another pod. Without
+    standbys: when every task runs. Paused: restart no pod. Immediate: restart one pod at a time without waiting for
+    copies."""
 
 
 class Disruption(ApiModel):
