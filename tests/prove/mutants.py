@@ -419,7 +419,9 @@ MUTANTS = (
     ),
     Mutant("what the watches told is judged once", _judged_by_watches, "kill-behind"),
     Mutant(
-        "a removal is judged once", lambda: _once(GrantReplicas, CloseBudget), "down-behind", ("slow server",), "kafka"
+        *("a removal is judged once", lambda: _once(GrantReplicas, CloseBudget), "down-behind", ("slow server",)),
+        site="kafka",
+        survives="pods and claims are read once more before it, and its write carries the StatefulSet's version",
     ),
     Mutant("a restart is judged once", lambda: _once(RestartPod, CloseBudget), "rollout-behind", ("freeze",), "told"),
     Mutant(
