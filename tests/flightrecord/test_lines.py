@@ -194,7 +194,7 @@ def test_the_limit_of_the_application_is_on_record_beside_that_of_the_streamapp(
 
 def later(snapshot: Snapshot, by: timedelta) -> Snapshot:
     now = snapshot.now + by
-    return replace(snapshot, now=now, workload=replace(snapshot.workload, read_at=now))
+    return replace(snapshot, now=now, workload=replace(snapshot.workload, read_at=now), was_at_rest=True)
 
 
 def test_each_five_minutes_a_decision_says_that_somebody_still_looks() -> None:

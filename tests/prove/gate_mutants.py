@@ -183,6 +183,7 @@ def table() -> Iterator[str]:
 
 ASKED_BY = {
     "CONVERGENCE_GATES": convergence,
+    "CONVERGED_GATES": convergence,
     "STEP_END_GATES": open_step,
     "STEP_END_BY_TASKS_GATES": open_step,
 }
@@ -338,6 +339,9 @@ LEDGER: Mapping[Named, Entry] = {
     ("CONVERGENCE_GATES", "every_task_is_active_once"): Entry("wiped-in-hold", moments=True),
     ("CONVERGENCE_GATES", "every_task_says_it_runs"): Entry(
         "wiped-in-hold", (("CONVERGENCE_GATES", "group_is_stable"),)
+    ),
+    ("CONVERGED_GATES", "facts_are_fresh_or_at_rest"): Entry(
+        "streams-demand-pause seed=101000019 kafka:69:claims-stay config-write:5:set-standbys removal:1:brokers-slow:4"
     ),
     ("STEP_END_GATES", "group_is_stable"): Entry(
         "drain-3-2 seed=1 removal:1:lose:0", ((ELSEWHERE, "the tasks are known as a step ends"),)

@@ -168,6 +168,11 @@ from tests.prove.story import Disturbance, Story
             id="a process that was frozen set standbys of a StreamApp whose deletion waits for its pods",
         ),
         pytest.param(
+            "streams-demand-pause seed=101000019 kafka:69:claims-stay config-write:5:set-standbys "
+            "removal:1:brokers-slow:4",
+            id="an application was said to have converged on a look before the last change",
+        ),
+        pytest.param(
             "streams-tight-memory seed=1 write:11:wish:1", id="a hold for good reason that nobody gave up in the end"
         ),
     ],

@@ -113,6 +113,7 @@ class OperatorModel:
             container_ends=tuple(self.cluster.ends),
             rebalances=memory.rebalances,
             episode=memory.episode,
+            was_at_rest=self.last is not None and self.last.convergence.is_converged and not self.last.plan,
             agents=self._hear(now),
             lease=self.lease,
         )

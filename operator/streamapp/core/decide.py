@@ -421,7 +421,13 @@ def _needs_fresh_group(draft: PlanBuilder) -> bool:
     is_rolling = rollout is not None and not waits_for_user
     is_on_record = isinstance(draft.record, HoldRecord) and not standbys.waits_for_right(draft.evidence)
     is_created = draft.outcome.reason is Reason.NamespaceUnlisted and creation.awaits_look(draft.evidence)
-    return is_rolling or draft.disruptions.has_news_due or is_on_record or is_created
+    return is_rolling or draft.disruptions.has_news_due or is_on_record or is_created or _is_look_due(draft)
+
+
+def _is_look_due(draft: PlanBuilder) -> bool:
+    """Whether nothing but a fresh look is missing: no event tells that, so the group is read again at once."""
+    missing = draft.convergence.waits_for
+    return missing is not None and missing.reason is Reason.FactsStale
 
 
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
@@ -430,7 +436,7 @@ def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     is_at_rest = draft.outcome.verdict in AT_REST and not plan and not waits
     is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
     are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)
-    return is_at_rest and not is_rebalance_due and not are_agents_due
+    return is_at_rest and not is_rebalance_due and not are_agents_due and not _is_look_due(draft)
 
 
 def _made_and_withheld(draft: PlanBuilder) -> tuple[Plan, Plan]:

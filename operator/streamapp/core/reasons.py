@@ -309,6 +309,7 @@ class Reason(Enum):
         "Kubernetes or the group was last read more than 10 s ago, or the clock was set back since.",
         "If it lasts, check the operator: it is slow or short of CPU, or its node's clock is not synchronized.",
         gate="facts_are_fresh",
+        hides_convergence=True,
     )
     BrokersUnreachable = _facts(
         "The brokers did not answer the operator.",
@@ -632,8 +633,7 @@ class Reason(Enum):
         is_overridable=True,
         wait_rank=2,
         is_helped_by_rebalance=True,
-        # A copy that was taken away and given back says nothing of its lag before its next join.
-        triggers_outside_hold=True,
+        triggers_outside_hold=True,  # a copy that was given back says nothing of its lag before its next join
         hides_convergence=True,
     )
     NoLearners = _coverage(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamapp.core.decide import decide
 from streamapp.core.evidence.coverage import Copy, TaskWait
 from streamapp.core.evidence.eta import Estimate, EtaAt, LagSample, NeverAtThisSpeed, NotKnown, when_caught_up
 from streamapp.core.evidence.evidence import Evidence
@@ -117,6 +118,38 @@ def _blind() -> GroupReading:
 )
 def test_converged_is_the_last_of_several_things(snapshot: Snapshot, found: tuple[str | None, bool]) -> None:
     assert missing(snapshot) == found
+
+
+LONG_ASKED = replace(a_reading(GROUP), asked_at=ago(11))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "found"),
+    [
+        pytest.param(steady(readings=(LONG_ASKED,)), ("FactsStale", False), id="the group was asked long ago"),
+        pytest.param(steady(readings=(a_reading(GROUP, at=-5),)), ("FactsStale", False), id="the clock was set back"),
+        pytest.param(steady(workload={"read_at": ago(11)}), ("FactsStale", False), id="the pods were read long ago"),
+        pytest.param(steady(readings=(LONG_ASKED,), was_at_rest=True), (None, True), id="nothing was done since"),
+        pytest.param(
+            a_snapshot(desired=5, readings=(LONG_ASKED,)), ("ReplicasPending", True), id="something better is known"
+        ),
+        pytest.param(
+            steady(readings=(replace(a_reading(GROUP, rebalance=None), asked_at=ago(11)),)),
+            ("FactsStale", False),
+            id="no join was watched",
+        ),
+    ],
+)
+def test_the_word_rests_on_a_fresh_look_unless_nothing_was_done_since_it_was_said(
+    snapshot: Snapshot, found: tuple[str | None, bool]
+) -> None:
+    assert missing(snapshot) == found
+
+
+def test_the_group_is_read_again_at_once_where_only_a_fresh_look_is_missing() -> None:
+    old, fresh = decide(steady(readings=(LONG_ASKED,)), POLICY), decide(steady(), POLICY)
+    assert (old.needs_fresh_group, old.waits_for_news) == (True, False)
+    assert (fresh.needs_fresh_group, fresh.waits_for_news) == (False, True)
 
 
 @pytest.mark.parametrize(

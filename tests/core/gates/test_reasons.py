@@ -34,7 +34,7 @@ REMOVAL = {
 COVERAGE = {*chains.COVERAGE_GATES, *chains.TWO_PLACES_GATES, *chains.LEARNER_GATES} - REMOVAL
 ALL_GATES = {
     *(*REMOVAL, *COVERAGE, *chains.READINESS_GATES, *chains.CONVERGENCE_GATES),
-    *(*chains.STEP_END_GATES, *chains.STEP_END_BY_TASKS_GATES),
+    *(*chains.CONVERGED_GATES, *chains.STEP_END_GATES, *chains.STEP_END_BY_TASKS_GATES),
 }
 BY_READINESS = {Reason.GroupProtocolUnsupported}
 """Where nothing of the group is read, a user's word counts on the readiness of pods alone."""

@@ -200,6 +200,8 @@ class Memory:
     """A raise that was made beside the passes; the next one reports it."""
     had_plan: bool = False
     """Whether the last pass had something to do: then the next begins with live reads."""
+    was_converged: bool = False
+    """Whether the last pass found the application converged."""
     unreported: Unreported = Unreported()
     compared: Compared | None = None
     """The last comparison of the StatefulSet with what the spec makes of it."""

@@ -239,8 +239,7 @@ class Gatherer:
         return self._gathered(facts, live, workload, raised)
 
     def _gathered(self, facts: ReplicaFacts, live: Live, workload: Workload, raised: Raise | None) -> Gathered:
-        key, streamapp, application = facts.key, facts.streamapp, facts.application
-        memory, now = application.memory, self._now()
+        key, streamapp, memory = facts.key, facts.streamapp, facts.application.memory
         policy = policy_of(streamapp) if isinstance(streamapp, StreamApp) else ScalingPolicy()
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
@@ -249,8 +248,8 @@ class Gatherer:
             # By live reads alone: a watch can still show a record that was removed since.
             memory.follow_record(None if workload.statefulset is None else workload.statefulset.record)
         snapshot = Snapshot(
-            now=now,
-            app=self._app(key, streamapp, application, has_statefulset=workload.statefulset is not None),
+            now=self._now(),
+            app=self._app(key, streamapp, facts.application, has_statefulset=workload.statefulset is not None),
             workload=workload,
             task_set=self._task_set(streamapp, memory, workload),
             agents=memory.agents if policy.agent else None,
@@ -261,6 +260,7 @@ class Gatherer:
             container_ends=tuple(memory.ends.values()),
             rebalances=memory.rebalances,
             episode=memory.episode,
+            was_at_rest=memory.was_converged and not memory.had_plan,
             topic_configs=memory.topic_configs,
             replica_writers=self._autoscaler_lister.replica_writers(key, live.app),
             raised=raised,
@@ -273,7 +273,7 @@ class Gatherer:
             live=live,
             snapshot=uncontradicted(snapshot, policy.timing),
             policy=policy,
-            application=application,
+            application=facts.application,
             taken_at=facts.taken_at,
             raises=self._applications.watch_raises(key, facts.highest),
             is_live=facts.is_live,

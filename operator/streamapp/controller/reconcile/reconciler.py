@@ -301,6 +301,7 @@ class Reconciler:
         note_running(gathered.application.memory, gathered.snapshot, gathered.policy.timing)
         gathered.application.memory.episode = decision.convergence.episode
         gathered.application.memory.had_plan = bool(decision.plan)
+        gathered.application.memory.was_converged = decision.convergence.is_converged
         gathered.application.memory.eviction_turns = eviction_turns_after(gathered.snapshot, decision.disruptions)
         self._set_pace(gathered, decision)
         made: list[Step] = []

@@ -316,6 +316,8 @@ class Snapshot:
     container_ends: tuple[ContainerEnd, ...] = ()
     rebalances: RebalanceHistory = RebalanceHistory()
     episode: Episode | None = None
+    was_at_rest: bool = False
+    """The last decision of this process found the application converged, and had nothing to do."""
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores; one that was not asked for yet is missing. Nothing waits for them."""
     agents: AgentsSeen | None = None

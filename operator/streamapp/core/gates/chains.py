@@ -35,6 +35,7 @@ from streamapp.core.gates.safety_gates import (
     every_task_runs,
     every_task_says_it_runs,
     facts_are_fresh,
+    facts_are_fresh_or_at_rest,
     group_is_stable,
     identity_holds,
     no_earlier_step_is_open,
@@ -178,6 +179,9 @@ An unread group is refused by `group_is_stable`, an unknown topology by `every_t
 would refuse them.
 """
 
+CONVERGED_GATES: tuple[Gate, ...] = (facts_are_fresh_or_at_rest,)
+"""What is asked last before `Converged` is True, so that old facts hide no better reason."""
+
 STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 """For the end of a step, when its pods and their members are gone."""
 
@@ -192,6 +196,7 @@ _CHAINS = (
     TWO_PLACES_GATES,
     LEARNER_GATES,
     CONVERGENCE_GATES,
+    CONVERGED_GATES,
     STEP_END_BY_TASKS_GATES,
 )
 GATES: Mapping[str, Gate] = {gate.__name__: gate for chain in _CHAINS for gate in chain}

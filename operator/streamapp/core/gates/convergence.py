@@ -19,7 +19,7 @@ from streamapp.core.facts.snapshot import Episode, Snapshot
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
-from streamapp.core.gates.chains import CONVERGENCE_GATES
+from streamapp.core.gates.chains import CONVERGED_GATES, CONVERGENCE_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.drain_gates import settling
 from streamapp.core.gates.evaluate import first_refusal
@@ -88,15 +88,9 @@ def measure(evidence: Evidence) -> Convergence:
     copies, limit = _measured(case).copies(), policy.acceptable_recovery_lag
     if isinstance(copies, Refusal):
         ends_missing = copies if copies.reason is Reason.EndOffsetsUnread else None
-        return _nothing_to_see(
-            snapshot, first_refusal(CONVERGENCE_GATES, case) or ends_missing or _pod_that_is_missing(case)
-        )
+        return _nothing_to_see(snapshot, first_refusal(CONVERGENCE_GATES, case) or ends_missing or _in_the_end(case))
     behind, by_agents = copies.behind(limit), _measured(case).view is not None
-    missing = (
-        _of_the_group(case, copies)
-        or _learner_that_is_behind(behind, by_agents=by_agents)
-        or _pod_that_is_missing(case)
-    )
+    missing = _of_the_group(case, copies) or _learner_that_is_behind(behind, by_agents=by_agents) or _in_the_end(case)
     known = [wait.records_to_go for wait in behind if wait.records_to_go is not None]
     remaining = sum(known) if len(known) == len(behind) else None
     episode = None if missing is None else _episode(snapshot, remaining)
@@ -167,6 +161,11 @@ def _of_the_group(case: GateInput, copies: CopyMap) -> Refusal | None:
 
 def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) -> Refusal | None:
     return replace(refusal_of(behind), needs_rebalance=not by_agents) if behind else None
+
+
+def _in_the_end(case: GateInput) -> Refusal | None:
+    """What is missing beside the group; last, whether what was read is old."""
+    return _pod_that_is_missing(case) or first_refusal(CONVERGED_GATES, case)
 
 
 def _pod_that_is_missing(case: GateInput) -> Refusal | None:

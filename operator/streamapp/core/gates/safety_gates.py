@@ -58,6 +58,14 @@ def facts_are_fresh(case: GateInput) -> Refusal | None:
     return None
 
 
+def facts_are_fresh_or_at_rest(case: GateInput) -> Refusal | None:
+    """The same, unless the last decision found that all is done and did nothing: at rest the group is rarely read.
+
+    What was done since then can have changed the group: an older look does not show that.
+    """
+    return None if case.snapshot.was_at_rest else facts_are_fresh(case)
+
+
 def brokers_answered(case: GateInput) -> Refusal | None:
     """The group was described, and its protocol is one we know."""
     group = case.group()
