@@ -343,6 +343,9 @@ LEDGER: Mapping[Named, Entry] = {
     ("CONVERGED_GATES", "facts_are_fresh_or_at_rest"): Entry(
         "streams-demand-pause seed=101000019 kafka:69:claims-stay config-write:5:set-standbys removal:1:brokers-slow:4"
     ),
+    ("CONVERGED_GATES", "every_task_ran_at_the_look"): Entry(
+        "streams-demand-down-4-2 seed=224292720000001 second:2:skew:2 second:1:kill config-write:1:freeze-raise:9"
+    ),
     ("STEP_END_GATES", "group_is_stable"): Entry(
         "drain-3-2 seed=1 removal:1:lose:0", ((ELSEWHERE, "the tasks are known as a step ends"),)
     ),

@@ -89,11 +89,9 @@ class WordJudge:
             return
         self._judge.notes["said to have converged"] += 1
         missing = [sight.for_convergence for sight in self._just_seen(writer)]
-        # Known: the listed member of a pod's former run counts as running as soon as the pod runs again, where no join
-        # was watched since. Only what is sent late, after a freeze, takes and gives back a pod so fast that it shows.
         # What rests on an older look is counted only: no promise says how old the facts of a status may be.
         self._judge.notes["said on an old look"] += not missing
-        if missing and all(missing) and not any("freeze" in what for what in self._judge._board.hits):
+        if missing and all(missing):
             self._judge.wrong(8, f"process {writer.number} says it has converged, although {_last(missing)}")
 
     def _closes(self, writer: Process, statefulset: Json) -> None:

@@ -44,6 +44,10 @@ from tests.prove.story import Disturbance, Story
             "clock-set-back seed=1 write:18:freeze-sending-raise:18",
             id="nobody else is there to refuse what a lone replica sent before a freeze",
         ),
+        pytest.param(
+            "clock-set-back seed=1 write:20:freeze-raise:18",
+            id="the listed member of a pod that was taken and given back counted as running",
+        ),
         pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
         pytest.param(
             "leader-freezes-in-hold seed=1 kafka:58:clock-step:60", id="a clock set forward made one reading two"

@@ -10,7 +10,9 @@ from streamapp.core.decide import decide
 from streamapp.core.evidence.coverage import Copy, TaskWait
 from streamapp.core.evidence.eta import Estimate, EtaAt, LagSample, NeverAtThisSpeed, NotKnown, when_caught_up
 from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.group import FollowUp, GroupReading, GroupState
+from streamapp.core.facts.hold_record import Epoch, HoldRecord
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndsUnreadable, Measured
 from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
@@ -22,9 +24,11 @@ from streamapp.core.status.gaps import Gap, GapUnknown, RunningSeen, worst_gap
 from tests.builders import (
     NOW,
     POLICY,
+    a_capture,
     a_pod,
     a_reading,
     a_snapshot,
+    a_step,
     ago,
     an_unreadable,
     pods,
@@ -118,6 +122,69 @@ def _blind() -> GroupReading:
 )
 def test_converged_is_the_last_of_several_things(snapshot: Snapshot, found: tuple[str | None, bool]) -> None:
     assert missing(snapshot) == found
+
+
+ELSEWHERE = (replace(GROUP[0], client_host="10.9.9.9"), *GROUP[1:])
+OF_ANOTHER_RUN = a_capture(0, container_id="containerd://former")
+UNWATCHED = a_reading(GROUP, rebalance=None)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "found"),
+    [
+        pytest.param(
+            steady(readings=(a_reading(ELSEWHERE, rebalance=None),)), "TasksRestoring", id="it has another address"
+        ),
+        pytest.param(
+            steady(readings=(UNWATCHED,), observed=(OF_ANOTHER_RUN,)), "TasksRestoring", id="it was seen elsewhere"
+        ),
+        pytest.param(
+            a_snapshot(
+                desired=3,
+                record=HoldRecord(epoch=Epoch(lease=0, counter=1), step=a_step(observed=(OF_ANOTHER_RUN,))),
+                readings=(UNWATCHED,),
+            ),
+            "TasksRestoring",
+            id="a step has taken its container",
+        ),
+        pytest.param(
+            steady(readings=(UNWATCHED,), observed=(replace(OF_ANOTHER_RUN, is_confirmed=False),)),
+            None,
+            id="one read of the pods alone has it elsewhere",
+        ),
+        pytest.param(
+            steady(readings=(a_reading([replace(one, client_host="10.9.9.9") for one in GROUP], rebalance=None),)),
+            None,
+            id="all addresses are translated",
+        ),
+        pytest.param(steady(members=ELSEWHERE), None, id="it has joined since the pod runs"),
+    ],
+)
+def test_a_member_of_a_pods_former_run_runs_nothing(snapshot: Snapshot, found: str | None) -> None:
+    assert missing(snapshot) == (found, True)
+
+
+RESTORED = (example.member(0, active=(0, 1), standby=(2, 3), running=False), *GROUP[1:])
+HEARD, HEARD_BEFORE = example.agents(GROUP), example.agents(RESTORED)
+RUN_OF_LATE = replace(HEARD, words={pod: (heard[0], HEARD_BEFORE.words[pod][1]) for pod, heard in HEARD.words.items()})
+
+
+@pytest.mark.parametrize(
+    ("agents", "changes", "found"),
+    [
+        pytest.param(HEARD, {}, None, id="all ran before the look"),
+        pytest.param(RUN_OF_LATE, {}, "TasksRestoring", id="a task has run since the look only"),
+        pytest.param(RUN_OF_LATE, {"was_at_rest": True}, None, id="nothing was done since it was said"),
+        pytest.param(
+            RUN_OF_LATE, {"readings": (a_reading(GROUP, at=1),)}, None, id="the group was read since the task runs"
+        ),
+    ],
+)
+def test_agents_saw_all_tasks_run_as_the_group_was_read(
+    agents: AgentsSeen, changes: dict[str, Any], found: str | None
+) -> None:
+    snapshot = replace(steady(agents=agents, readings=(a_reading(GROUP, at=4),)), **changes)
+    assert missing(snapshot, replace(POLICY, agent=True)) == (found, True)
 
 
 LONG_ASKED = replace(a_reading(GROUP), asked_at=ago(11))

@@ -134,6 +134,12 @@ def views(snapshot: Snapshot, timing: Timing) -> tuple[AgentView, ...]:
     return (latest, AgentView(known, _ends_after(known, ends))) if len(known) == len(reports) else (latest,)
 
 
+def said_until(snapshot: Snapshot, until: datetime) -> Mapping[Ordinal, AgentReport]:
+    """The newest report of each pod that runs, of those that are not later than this; who was not heard is left out."""
+    found = {pod.ordinal: _before(_reports(snapshot, pod), until) for pod in _running(snapshot)}
+    return {ordinal: report for ordinal, report in found.items() if report is not None}
+
+
 def taken_back(before: AgentReport, now: AgentReport) -> str:
     """Say what of an earlier report does not hold any more, as the end of a sentence; empty if all of it does.
 

@@ -40,8 +40,7 @@ def observe_members(
     whoever comes from another one is in no container that is known.
     """
     placement = placement or place_members(group, workload)
-    known = {address for pod in workload.pods for address in pod.ips}
-    is_translated = not any(member.client_host in known for member in group.members)
+    is_translated = _is_translated(group, workload)
     found = []
     for pod in workload.pods:
         inside = [one for one in placement.members(pod.ordinal) if is_translated or one.client_host in pod.ips]
@@ -57,6 +56,39 @@ def observe_members(
                 )
             )
     return tuple(found)
+
+
+def _is_translated(group: GroupDescription, workload: Workload) -> bool:
+    """Whether the brokers see other addresses than those of the pods."""
+    known = {address for pod in workload.pods for address in pod.ips}
+    return not any(member.client_host in known for member in group.members)
+
+
+def of_former_runs(
+    group: GroupDescription,
+    workload: Workload,
+    placement: MemberPlacement,
+    captures: Iterable[ObservedMembers],
+) -> frozenset[str]:
+    """Members that have a pod's process ID, and are known not to be of the container that runs in it now.
+
+    They are listed until the group drops them, and what they said of their tasks is not so any more.
+
+    Args:
+        group: A reading.
+        workload: The pods as they are now.
+        placement: Which member runs in which pod.
+        captures: Who was seen in which container, by this process and by the record of an open step.
+    """
+    is_translated = _is_translated(group, workload)
+    containers = {key.id: one.container_id for one in captures if one.is_confirmed for key in one.members}
+    return frozenset(
+        member.id
+        for pod in workload.pods
+        for member in placement.members(pod.ordinal)
+        if containers.get(member.id, pod.container.id) != pod.container.id
+        or not (is_translated or member.client_host in pod.ips)
+    )
 
 
 def remember(

@@ -32,6 +32,7 @@ from streamapp.core.gates.drain_gates import (
 from streamapp.core.gates.safety_gates import (
     brokers_answered,
     every_task_is_active_once,
+    every_task_ran_at_the_look,
     every_task_runs,
     every_task_says_it_runs,
     facts_are_fresh,
@@ -179,8 +180,10 @@ An unread group is refused by `group_is_stable`, an unknown topology by `every_t
 would refuse them.
 """
 
-CONVERGED_GATES: tuple[Gate, ...] = (facts_are_fresh_or_at_rest,)
-"""What is asked last before `Converged` is True, so that old facts hide no better reason."""
+CONVERGED_GATES: tuple[Gate, ...] = (facts_are_fresh_or_at_rest, every_task_ran_at_the_look)
+"""What is asked last before `Converged` is True, so that old facts hide no better reason.
+
+An unread group and an unknown topology are refused before."""
 
 STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 """For the end of a step, when its pods and their members are gone."""

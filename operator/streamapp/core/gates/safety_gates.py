@@ -5,9 +5,12 @@ choice of the user overrides these; `coverage_gates` and `drain_gates` have thos
 asks all of them, and the first that refuses names the reason.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
+from streamapp.core.evidence.agent_views import said_until
 from streamapp.core.evidence.coverage import has_run_since
+from streamapp.core.evidence.eviction import of_former_runs
 from streamapp.core.evidence.failing_pods import first_fault
 from streamapp.core.evidence.membership import members_of_running_pods, pods_without_volume, unrecorded
 from streamapp.core.evidence.refusal import Refusal, first_few
@@ -319,6 +322,20 @@ def every_task_says_it_runs(case: GateInput) -> Refusal | None:
     return Refusal(reason, f"task {first_few(idle)}", needs_rebalance=not by_agents) if idle else None
 
 
+def every_task_ran_at_the_look(case: GateInput) -> Refusal | None:
+    """Agents saw every task run before the group was read, too; not asked at rest.
+
+    What they say after it can be of a later rebalance, whose end the look does not show.
+    """
+    group, task_set = case.group(), case.task_set()
+    if case.view is None or case.snapshot.was_at_rest or isinstance(group, Refusal) or isinstance(task_set, Refusal):
+        return None
+    said = said_until(case.snapshot, case.reading.asked_at or case.reading.ended_at)
+    running = replace(case, view=replace(case.view, reports=said)).running(frozenset())
+    idle = sorted(task_set.ids - (frozenset() if isinstance(running, Refusal) else running))
+    return Refusal(Reason.TasksRestoring, f"task {first_few(idle)}", needs_rebalance=False) if idle else None
+
+
 def not_reported(case: GateInput) -> Refusal:
     """Why nothing is known of running tasks and positions in a group of the streams protocol: only agents report it."""
     quiet = case.evidence.agents_unavailable if case.policy.agent else None
@@ -328,10 +345,19 @@ def not_reported(case: GateInput) -> Refusal:
 
 
 def members_of_the_dead(case: GateInput) -> frozenset[str]:
-    """Members whose pod does not run: they are listed, and said to run their tasks, until the group drops them."""
-    placement = case.placement()
-    if isinstance(placement, Refusal):
+    """Members whose container has ended: they are listed, and said to run their tasks, until the group drops them.
+
+    Their pod does not run, or runs another container. The latter is not known of a pod that was restarted in place
+    before this process had seen its members there. Whoever has joined since the pod runs is of the present one: some
+    pods' addresses alone can be translated.
+    """
+    group, placement = case.group(), case.placement()
+    if isinstance(group, Refusal) or isinstance(placement, Refusal):
         return frozenset()
-    alive = members_of_running_pods(placement, case.snapshot.workload)
-    placed = (member.id for members in placement.by_ordinal.values() for member in members)
-    return frozenset(member for member in placed if member not in alive)
+    workload = case.snapshot.workload
+    alive = members_of_running_pods(placement, workload)
+    placed = frozenset(member.id for members in placement.by_ordinal.values() for member in members)
+    record = None if workload.statefulset is None else workload.statefulset.record
+    step = record.step if isinstance(record, HoldRecord) else None
+    captures = (*case.snapshot.observed, *(() if step is None else step.observed))
+    return (placed - alive.keys()) | (of_former_runs(group, workload, placement, captures) - _believed(case))
