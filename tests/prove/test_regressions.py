@@ -146,6 +146,10 @@ from tests.prove.story import Disturbance, Story
             "streams-demand-up-down seed=1 told:19:kill:1", id="a pod died after up and down, and a record was left"
         ),
         pytest.param(
+            "streams-demand-down-4-2 seed=11 read:108:kill:0",
+            id="standbys stayed for a live member that was seen in the container before its own",
+        ),
+        pytest.param(
             "streams-demand-unset-in-hold seed=1 config-write:1:freeze:12",
             id="standbys of a frozen process were never put back",
         ),

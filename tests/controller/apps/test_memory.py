@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from streamapp.controller.apps.memory import RUN_RETENTION, Memory
+from streamapp.controller.apps.memory import CONTAINER_END_RETENTION, RUN_RETENTION, Memory
 from streamapp.core.evidence.eviction import evictable
 from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen, EndsAfter
-from streamapp.core.facts.containers import ContainerEnd, MemberKey
+from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -81,6 +81,16 @@ def test_the_nodes_clock_counts_where_it_is_behind() -> None:
     memory = Memory(uid="u")
     memory.record_terminations((end(NOW - timedelta(seconds=5)),), NOW)
     assert memory.ends["c"].finished_at == NOW - timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(("captures", "is_known"), [((), False), ((a_capture(3),), True)])
+def test_an_end_stays_while_members_count_as_of_that_container(
+    captures: tuple[ObservedMembers, ...], is_known: bool
+) -> None:
+    memory, ended = Memory(uid="u", observed=captures), an_end(3, finished_at=NOW)
+    memory.record_terminations((ended,), NOW)
+    memory.record_terminations((), NOW + CONTAINER_END_RETENTION + timedelta(seconds=1))
+    assert (ended.container_id in memory.ends) == is_known
 
 
 @pytest.mark.guarantee(7)

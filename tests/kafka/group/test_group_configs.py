@@ -24,7 +24,7 @@ from kio.static.primitive import i8
 from streamapp.core.facts.group import StandbySetting
 from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import NotAuthorisedError, UnexpectedAnswerError
-from streamapp.kafka.group.group_configs import ASSIGNMENT_INTERVAL, STANDBYS, GroupConfig
+from streamapp.kafka.group.group_configs import ASSIGNMENT_INTERVAL, SESSION_TIMEOUT, STANDBYS, GroupConfig
 from tests.kafka import answers
 from tests.kafka.scripted import NO_THROTTLE, ScriptedBroker, always, in_turn
 
@@ -108,12 +108,16 @@ def test_brokers_say_once_which_cluster_they_are_of_and_anew_before_a_write() ->
     assert on_broker(broker, work) == ["one", "one", "two", "two"]
 
 
-def test_the_time_between_assignments_is_read_where_brokers_have_it() -> None:
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [(ASSIGNMENT_INTERVAL, (timedelta(seconds=1), None)), (SESSION_TIMEOUT, (None, timedelta(seconds=1)))],
+)
+def test_times_are_read_where_brokers_have_them(name: str, times: tuple[timedelta | None, timedelta | None]) -> None:
     (standbys,) = a_setting("1", 8).results
-    (interval,) = a_setting("1000", 5, name=ASSIGNMENT_INTERVAL).results
-    both = replace(standbys, configs=(*standbys.configs, *interval.configs))
+    (time,) = a_setting("1000", 5, name=name).results
+    both = replace(standbys, configs=(*standbys.configs, *time.configs))
     found = read(DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=(both,)))
-    assert found == GroupConfig(StandbySetting(1, is_set=True), timedelta(seconds=1))
+    assert found == GroupConfig(StandbySetting(1, is_set=True), *times)
 
 
 @pytest.mark.parametrize(

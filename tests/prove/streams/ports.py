@@ -1,5 +1,8 @@
 """What an operator's process asks the brokers about a streams group, and what it may have done there."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 from streamapp.controller.apps.kafka_group import REFUSED_FOR_SECONDS
 from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.core.facts.group import (
@@ -18,7 +21,7 @@ from streamapp.core.facts.group import Member as Shown
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.reasons import Reason
 from tests.prove.calls import PortedGroup
-from tests.prove.group import Member
+from tests.prove.group import SESSION_TIMEOUT, Member
 from tests.prove.streams import coordinator
 from tests.prove.streams.broker_assignor import RELEASE
 from tests.prove.streams.truth import MOST_STANDBYS, Share, StreamsTruth
@@ -98,16 +101,9 @@ def described_streams(truth: StreamsTruth, standbys: StandbySetting | StandbySet
 
 def _with(group: GroupDescription, standbys: StandbySetting | StandbySettingUnread) -> GroupDescription:
     assert group.streams is not None
-    return GroupDescription(
-        group.state,
-        group.members,
-        StreamsGroup(
-            epoch=group.streams.epoch,
-            assignment_epoch=group.streams.assignment_epoch,
-            broker_release=group.streams.broker_release,
-            standbys=standbys,
-        ),
-    )
+    session = timedelta(seconds=SESSION_TIMEOUT) if isinstance(standbys, StandbySetting) else None
+    streams = replace(group.streams, standbys=standbys, session_timeout=session)
+    return GroupDescription(group.state, group.members, streams)
 
 
 def _shown(member: Member, truth: StreamsTruth) -> Shown:

@@ -201,7 +201,12 @@ class KafkaGroup:
         config = await self._config()
         if isinstance(config, core.StandbySettingUnread):
             return replace(streams, standbys=config)
-        return replace(streams, standbys=config.standbys, assignment_interval=config.assignment_interval)
+        return replace(
+            streams,
+            standbys=config.standbys,
+            assignment_interval=config.assignment_interval,
+            session_timeout=config.session_timeout,
+        )
 
     async def _config(self) -> GroupConfig | core.StandbySettingUnread:
         """Read the group's settings; for a while after a refused write they are unread, so that none is repeated."""

@@ -254,7 +254,7 @@ class Memory:
         self.rejection = RejectedObjects(generation, why, at + REJECTED_RETRY_AFTER)
 
     def record_terminations(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
-        """Remember how containers ended; the first trusted report of each stays.
+        """Remember how containers ended; the first trusted report of each stays, also while members count as its own.
 
         A node's clock can be ahead of ours: at least by as much as it dated the start after we saw the container run.
         If an end is still dated after we received it, the time of receipt counts. Else a member of the next container
@@ -272,7 +272,9 @@ class Memory:
                 self.ends[end.container_id] = end
             elif end.is_followed and not earlier.is_followed:
                 self.ends[end.container_id] = replace(earlier, is_followed=True)
-        for old in [end for end in self.ends.values() if end.finished_at < at - CONTAINER_END_RETENTION]:
+        named = {seen.container_id for seen in self.observed}
+        over = [end for end in self.ends.values() if end.finished_at < at - CONTAINER_END_RETENTION]
+        for old in [end for end in over if end.container_id not in named]:
             del self.ends[old.container_id]
 
     def _clock_ahead(self, end: ContainerEnd) -> timedelta:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from streamapp.core.actions.decision import BranchResult, Event, SetStandbys
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.capacity.disk_space import Room, RoomUnknown, room_for_standbys
+from streamapp.core.evidence.eviction import has_outlived
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import source_in_force, standbys_unread, streams_group
 from streamapp.core.evidence.refusal import Refusal
@@ -358,16 +359,20 @@ def _has_open_step(evidence: Evidence) -> bool:
 
 
 def _are_members_leaving(evidence: Evidence) -> bool:
-    """Whether the brokers list a member of a pod that does not run, or of a container that has ended."""
+    """Whether the brokers list a member of a pod that does not run, or of a container that has ended.
+
+    A member that is listed long after that end is of the container that followed.
+    """
     latest, snapshot = evidence.latest, evidence.snapshot
-    if latest is None:
+    if latest is None or snapshot.latest is None:
         return True
     running = {pod.ordinal: pod.container.id for pod in snapshot.workload.pods if pod.is_running}
     if any(ordinal not in running for ordinal in latest.placement.by_ordinal):
         return True
     listed = latest.group.member_ids
     ended = (seen for seen in snapshot.observed if seen.container_id not in running.values())
-    return any(key.id in listed for seen in ended for key in seen.members)
+    still = (seen for seen in ended if any(key.id in listed for key in seen.members))
+    return any(not has_outlived(seen, snapshot.container_ends, snapshot.latest) for seen in still)
 
 
 def _missing(evidence: Evidence, wanted: Wanted) -> Refusal | None:

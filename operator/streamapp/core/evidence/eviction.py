@@ -18,6 +18,9 @@ from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Workload
 
+LONG_OVER = timedelta(minutes=10)
+"""So much later than a session can end: a node's clock can be behind, and coordinators can change more than once."""
+
 
 def observe_members(
     group: GroupDescription,
@@ -216,6 +219,26 @@ def evictable(
         if members:
             found.append(Evictable(members, end))
     return tuple(found)
+
+
+def has_outlived(seen: ObservedMembers, ends: Sequence[ContainerEnd], reading: GroupReading) -> bool:
+    """Tell whether members that are still listed cannot be of the container in which they were seen.
+
+    The kubelet tells of a container that follows a little later. Until then two reads can place a member of that one in
+    the container before. The group drops the members of the one that ended when their sessions are over.
+
+    Args:
+        seen: Members, and the container in which two reads placed them.
+        ends: The containers known to have ended.
+        reading: Of a group that lists them. A classic group, or brokers that do not tell the timeout, let nothing
+            follow.
+    """
+    streams = reading.group.streams if isinstance(reading.group, GroupDescription) else None
+    session = None if streams is None else streams.session_timeout
+    end, asked_at = _end_of(seen, ends), reading.asked_at or reading.ended_at
+    if end is None or session is None:
+        return False
+    return asked_at - end.finished_at > LONG_OVER + 2 * session  # a coordinator that takes over begins sessions anew
 
 
 def _blocks_its_successor(group: GroupDescription) -> bool:

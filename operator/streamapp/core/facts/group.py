@@ -159,6 +159,8 @@ class StreamsGroup:
     standbys: StandbySetting | StandbySettingUnread = StandbySettingUnread("it was not read")
     assignment_interval: timedelta | None = None
     """`streams.assignment.interval.ms`, as brokers from 4.3 on have it: the least time between two assignments."""
+    session_timeout: timedelta | None = None
+    """`streams.session.timeout.ms`: so long a member that died stays listed. None where the brokers do not tell it."""
 
 
 @dataclass(frozen=True, slots=True)

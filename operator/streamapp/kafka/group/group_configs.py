@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
-from kio.schema.describe_configs.v4.response import DescribeConfigsResponse
+from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult, DescribeConfigsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.incremental_alter_configs.v1.request import (
     AlterableConfig,
@@ -28,6 +28,7 @@ from streamapp.kafka.topics.topics import metadata
 STANDBYS = "streams.num.standby.replicas"
 ASSIGNMENT_INTERVAL = "streams.assignment.interval.ms"
 """Brokers from 4.3 on have it."""
+SESSION_TIMEOUT = "streams.session.timeout.ms"
 
 _GROUP = i8(32)
 _SET, _DELETE = i8(0), i8(1)
@@ -50,6 +51,8 @@ class GroupConfig:
     standbys: StandbySetting
     assignment_interval: timedelta | None
     """The least time between two assignments; None: the brokers do not tell it."""
+    session_timeout: timedelta | None = None
+    """How long a member that died stays listed; None: the brokers do not tell it."""
 
 
 class GroupConfigs:
@@ -62,7 +65,7 @@ class GroupConfigs:
         """ID of the cluster, once it is known."""
 
     async def read(self, deadline_seconds: float, *, asks_cluster: bool = False) -> GroupConfig:
-        """Read how many standbys brokers place for each task, and how long they leave between two assignments.
+        """Read how many standbys brokers place for each task, and what times they leave.
 
         Args:
             deadline_seconds: For all requests.
@@ -73,7 +76,9 @@ class GroupConfigs:
         """
         what = f"group {self._group_id}: describe configs"
         resource = DescribeConfigsResource(
-            resource_type=_GROUP, resource_name=self._group_id, configuration_keys=(STANDBYS, ASSIGNMENT_INTERVAL)
+            resource_type=_GROUP,
+            resource_name=self._group_id,
+            configuration_keys=(STANDBYS, ASSIGNMENT_INTERVAL, SESSION_TIMEOUT),
         )
         async with within(deadline_seconds, what):
             if asks_cluster or self._cluster is None:
@@ -85,12 +90,13 @@ class GroupConfigs:
         if result.error_code is not ErrorCode.none:
             raise failure(result.error_code, what, f"DESCRIBE_CONFIGS on group {self._group_id}")
         found = {each.name: each for each in result.configs if (each.value or "").isdigit()}
-        entry, interval = found.get(STANDBYS), found.get(ASSIGNMENT_INTERVAL)
+        entry = found.get(STANDBYS)
         if entry is None:
             raise unexpected(what, f"{STANDBYS} is missing or no number")
         return GroupConfig(
             StandbySetting(int(entry.value or ""), entry.config_source == _OF_THIS_GROUP, self._cluster),
-            None if interval is None else timedelta(milliseconds=min(int(interval.value or ""), _LONGEST_MILLIS)),
+            _time(found.get(ASSIGNMENT_INTERVAL)),
+            _time(found.get(SESSION_TIMEOUT)),
         )
 
     async def set_standbys(self, replicas: int | None, deadline_seconds: float) -> None:
@@ -112,6 +118,10 @@ class GroupConfigs:
             raise unexpected(what, done.error_message or "the brokers allow no such value")
         if done.error_code is not ErrorCode.none:
             raise failure(done.error_code, what, f"ALTER_CONFIGS on group {self._group_id}")
+
+
+def _time(entry: DescribeConfigsResourceResult | None) -> timedelta | None:
+    return None if entry is None else timedelta(milliseconds=min(int(entry.value or ""), _LONGEST_MILLIS))
 
 
 def _id_of(cluster: str | None) -> str | None:

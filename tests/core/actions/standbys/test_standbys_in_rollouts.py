@@ -1,6 +1,7 @@
 """Standbys that are raised for restarts and evictions, and stay until the members have left."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,13 +14,13 @@ from streamapp.core.actions.decision import (
 )
 from streamapp.core.decide import decide
 from streamapp.core.facts.containers import MemberKey
-from streamapp.core.facts.group import GroupDescription, Member, StandbySetting, StandbySettingUnread
+from streamapp.core.facts.group import Member, StandbySetting, StandbySettingUnread
 from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys
 from streamapp.core.facts.policy import DisruptionPolicy, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import UNSCHEDULABLE, Budget, NodeDrain
 from streamapp.core.reasons import Reason
-from tests.builders import a_capture, a_pod, a_step, pods
+from tests.builders import NOW, a_capture, a_pod, a_step, an_end, pods
 from tests.support import example
 from tests.support.raised_standbys import BARE, CROWDED, POLICY, RAISED, SEEN, SPREAD, TWICE, a_case, on_record, written
 from tests.support.streams import streams_group, streams_reading
@@ -149,13 +150,47 @@ def test_a_pod_that_was_evicted_keeps_them_until_its_members_have_left() -> None
 
 @pytest.mark.guarantee(1)
 def test_a_member_of_a_container_that_ended_keeps_them_though_its_pod_runs_again() -> None:
-    case = a_case(SPREAD, StandbySetting(1, is_set=True), SEEN, is_held=False)
-    group = case.readings[0].group
-    assert isinstance(group, GroupDescription)
-    member = group.members[2]
-    before = replace(a_capture(2), members=(MemberKey(member.id, None),), container_id="the one before")
-    decision = decide(replace(case, observed=(before,)), POLICY)
+    decision = decide(seen_in_the_one_before(), POLICY)
     assert (written(decision), on_record(decision)) == ([], SEEN)
+
+
+SESSION = timedelta(seconds=45)
+LONG_PAST = timedelta(minutes=11, seconds=32)
+"""Ten minutes and two sessions before the reading, which was asked for a second ago, and a second more."""
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    ("session", "end", "put_back"),
+    [
+        pytest.param(SESSION, {"finished_at": NOW - LONG_PAST}, [None], id="its session would be over"),
+        pytest.param(SESSION, {"finished_at": NOW - LONG_PAST + timedelta(seconds=1)}, [], id="it may not be over"),
+        pytest.param(None, {"finished_at": NOW - LONG_PAST}, [], id="nobody tells how long a session is"),
+        pytest.param(SESSION, None, [], id="nobody tells when it ended"),
+        pytest.param(
+            SESSION,
+            {"finished_at": NOW - LONG_PAST, "reason": "ContainerStatusUnknown"},
+            [],
+            id="the kubelet only lost sight of it",
+        ),
+        pytest.param(timedelta(minutes=5), {"finished_at": NOW - LONG_PAST}, [], id="sessions are long"),
+    ],
+)
+def test_whoever_is_listed_long_after_its_container_ended_is_of_the_next_one(
+    session: timedelta | None, end: dict[str, Any] | None, put_back: list[int | None]
+) -> None:
+    ends = () if end is None else (an_end(pod_uid="pod-2", container_id="the one before", **end),)
+    case = replace(seen_in_the_one_before(session_timeout=session), container_ends=ends)
+    assert written(decide(case, POLICY)) == put_back
+
+
+def seen_in_the_one_before(**told: Any) -> Snapshot:
+    """Pod 2 runs again, and its member was seen while the container before the present one ran."""
+    case = a_case(SPREAD, StandbySetting(1, is_set=True), SEEN, is_held=False)
+    group = replace(streams_group(), standbys=StandbySetting(1, is_set=True), **told)
+    readings = tuple(streams_reading(SPREAD, seconds, group) for seconds in (1, 15))
+    before = replace(a_capture(2), members=(MemberKey(SPREAD[2].id, None),), container_id="the one before")
+    return replace(case, readings=readings, observed=(before,))
 
 
 @pytest.mark.guarantee(1)
