@@ -150,6 +150,10 @@ from tests.prove.story import Disturbance, Story
             id="standbys stayed for a live member that was seen in the container before its own",
         ),
         pytest.param(
+            "streams-demand-down-4-2 seed=1 kafka:85:kill",
+            id="a step ended although the tasks of a streams group lay with the member of a container that had ended",
+        ),
+        pytest.param(
             "streams-demand-unset-in-hold seed=1 config-write:1:freeze:12",
             id="standbys of a frozen process were never put back",
         ),

@@ -35,6 +35,9 @@ from tests.builders import (
     without_subscriptions,
 )
 from tests.support import example
+from tests.support.raised_standbys import POLICY as ON_DEMAND
+from tests.support.raised_standbys import reports
+from tests.support.streams import streams_reading
 
 GONE = example.member(3)
 GROUP = example.members(3)
@@ -218,6 +221,41 @@ def test_the_end_of_the_last_step_to_zero_needs_no_running_task() -> None:
 )
 def test_where_running_cannot_be_proven_being_assigned_will_do(changes: dict[str, Any], policy: ScalingPolicy) -> None:
     assert told(decide(step_progress(**changes), policy)) == ("CloseStep", "StepClosed")
+
+
+RUNS_AGAIN = replace(example.pod(2).container, id="containerd://the-next-one")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        pytest.param({"container_ends": (an_end(2),)}, "TasksNotRunning", id="it ended after its member was seen"),
+        pytest.param(
+            {"container_ends": (an_end(2, finished_at=ago(52)),)},
+            "StepClosed",
+            id="the member may be of the container that runs",
+        ),
+        pytest.param({}, "StepClosed", id="no end of its container is known"),
+        pytest.param(
+            {"workload": {"pods": pods(3, p2=a_pod(2, container=not_running()))}},
+            "TasksNotRunning",
+            id="its pod does not run",
+        ),
+    ],
+)
+@pytest.mark.parametrize("has_agents", [True, False])
+def test_a_task_that_is_assigned_to_a_member_of_a_container_that_ended_does_not_run(
+    changes: dict[str, Any], reason: str, has_agents: bool
+) -> None:
+    pod = a_pod(2, container=RUNS_AGAIN)
+    snapshot = step_progress(
+        **{"workload": {"pods": pods(3, p2=pod)}, "observed": (a_capture(2),), **changes},
+        readings=tuple(streams_reading(GROUP, seconds) for seconds in (1, 15)),
+        agents=reports(GROUP) if has_agents else None,
+    )
+    decision = decide(snapshot, ON_DEMAND if has_agents else POLICY)
+    assert told(decision) == ("CloseStep", reason)
+    assert decision.detail == ("" if reason == "StepClosed" else "task 0_4, 0_5")
 
 
 def test_a_step_that_was_covered_is_not_closed_while_the_tasks_cannot_be_inferred() -> None:

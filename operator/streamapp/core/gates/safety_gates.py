@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from streamapp.core.evidence.agent_views import said_until
 from streamapp.core.evidence.coverage import has_run_since
-from streamapp.core.evidence.eviction import of_former_runs
+from streamapp.core.evidence.eviction import evictable, of_former_runs
 from streamapp.core.evidence.failing_pods import first_fault
 from streamapp.core.evidence.membership import members_of_running_pods, pods_without_volume, unrecorded
 from streamapp.core.evidence.refusal import Refusal, first_few
-from streamapp.core.facts.group import FollowUp, GroupState
+from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import RolloutPolicy
@@ -275,13 +275,16 @@ def the_other_pods_are_ready(case: GateInput) -> Refusal | None:
 def every_task_runs(case: GateInput) -> Refusal | None:
     """Every task is known to run, and not only to be assigned: asked where coverage cannot be.
 
-    Agents say it; without them proof takes one more join. Where none can be brought about, being assigned has to do.
+    Agents say it; without them proof takes one more join. Where none can be brought about, being assigned has to do. No
+    task is assigned to a member that is known to be dead: a reading that shows one is of before it was put out.
     """
     group, task_set = case.group(), case.task_set()
     if isinstance(group, Refusal):
         return group
-    if case.view is None and (not group.can_be_rebalanced or not case.policy.trigger_rebalance):
-        return None
+    has_to_do = case.view is None and (not group.can_be_rebalanced or not case.policy.trigger_rebalance)
+    of_the_dead = _no_task_is_with_the_dead(case, group) if has_to_do or case.view is not None else None
+    if has_to_do or of_the_dead is not None:
+        return of_the_dead
     if isinstance(task_set, Refusal):
         return task_set
     running = case.running(_believed(case))
@@ -290,6 +293,34 @@ def every_task_runs(case: GateInput) -> Refusal | None:
     idle = sorted(task_set.ids - running)
     refusal = Refusal(Reason.TasksNotRunning, f"task {first_few(idle)}", needs_rebalance=case.view is None)
     return refusal if idle else None
+
+
+def _no_task_is_with_the_dead(case: GateInput, group: GroupDescription) -> Refusal | None:
+    """A pod that runs again can have the member of its former container, which keeps its tasks until it is dropped.
+
+    The candidates themselves may be dead: they take no other task away.
+    """
+    placement = case.placement()
+    if isinstance(placement, Refusal):
+        return placement
+    of_candidates = {one.id for ordinal in case.candidate.ordinals for one in placement.members(ordinal)}
+    dead = (members_of_the_dead(case) | _of_ended_containers(case, group)) - of_candidates
+    held = [one.assignment.active for one in group.members if one.id in dead and one.assignment is not None]
+    idle = sorted(frozenset().union(*held))
+    return Refusal(Reason.TasksNotRunning, f"task {first_few(idle)}", needs_rebalance=False) if idle else None
+
+
+def _of_ended_containers(case: GateInput, group: GroupDescription) -> frozenset[str]:
+    """The members that were seen in a container before it ended."""
+    found = evictable(
+        case.snapshot.observed,
+        case.snapshot.container_ends,
+        group,
+        case.policy.timing.eviction_margin,
+        for_good=lambda _: True,  # a static member is as dead as others, though nobody may put it out
+        staying_pods={pod.uid for pod in case.snapshot.workload.pods if not pod.terminating},
+    )
+    return frozenset(key.id for one in found for key in one.members)
 
 
 def _believed(case: GateInput) -> frozenset[str]:
