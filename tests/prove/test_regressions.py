@@ -154,6 +154,10 @@ from tests.prove.story import Disturbance, Story
             id="a step ended although the tasks of a streams group lay with the member of a container that had ended",
         ),
         pytest.param(
+            "streams-kill seed=1 kafka:10:timeout-before",
+            id="a status said Converged while a task lay with the member of a container that had ended",
+        ),
+        pytest.param(
             "streams-demand-unset-in-hold seed=1 config-write:1:freeze:12",
             id="standbys of a frozen process were never put back",
         ),

@@ -1,7 +1,7 @@
 """What the resource says about how far things are: convergence, estimates, gaps."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -30,6 +30,7 @@ from tests.builders import (
     a_snapshot,
     a_step,
     ago,
+    an_end,
     an_unreadable,
     pods,
     seconds,
@@ -425,6 +426,16 @@ def test_a_task_whose_pod_is_gone_does_not_run_however_long_its_member_is_listed
     counts = measure(Evidence(snapshot, POLICY)).counts
     assert counts is not None
     assert (counts.tasks, counts.running) == (6, 4)
+
+
+@pytest.mark.parametrize(("finished_at", "found"), [(ago(5), ("TasksRestoring", True)), (ago(52), (None, True))])
+def test_a_task_does_not_run_with_a_member_that_was_seen_in_a_container_before_its_end(
+    finished_at: datetime, found: tuple[str | None, bool]
+) -> None:
+    again = a_pod(2, container=replace(example.pod(2).container, id="containerd://the-next-one"))
+    ended = {"observed": (a_capture(2),), "container_ends": (an_end(2, finished_at=finished_at),)}
+    snapshot = steady(readings=(a_reading(GROUP, rebalance=None),), workload={"pods": pods(3, p2=again)}, **ended)
+    assert missing(snapshot) == found
 
 
 def test_a_pod_that_is_ready_but_has_not_joined_is_still_missing() -> None:

@@ -5,6 +5,7 @@ choice of the user overrides these; `coverage_gates` and `drain_gates` have thos
 asks all of them, and the first that refuses names the reason.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,7 +17,7 @@ from streamapp.core.evidence.membership import members_of_running_pods, pods_wit
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
-from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.policy import RolloutPolicy
 from streamapp.core.gates.agent_gates import only_watches
 from streamapp.core.gates.candidates import RemovalKind, holds_nothing, is_drained, is_without_a_past
@@ -305,9 +306,14 @@ def _no_task_is_with_the_dead(case: GateInput, group: GroupDescription) -> Refus
         return placement
     of_candidates = {one.id for ordinal in case.candidate.ordinals for one in placement.members(ordinal)}
     dead = (members_of_the_dead(case) | _of_ended_containers(case, group)) - of_candidates
-    held = [one.assignment.active for one in group.members if one.id in dead and one.assignment is not None]
-    idle = sorted(frozenset().union(*held))
+    idle = sorted(_held_by(dead, group))
     return Refusal(Reason.TasksNotRunning, f"task {first_few(idle)}", needs_rebalance=False) if idle else None
+
+
+def _held_by(members: Collection[str], group: GroupDescription) -> frozenset[TaskId]:
+    """The tasks that are assigned to these members as active."""
+    held = [one.assignment.active for one in group.members if one.id in members and one.assignment is not None]
+    return frozenset().union(*held)
 
 
 def _of_ended_containers(case: GateInput, group: GroupDescription) -> frozenset[str]:
@@ -345,10 +351,11 @@ def every_task_says_it_runs(case: GateInput) -> Refusal | None:
         return task_set
     if case.view is None and group.streams is not None:
         return not_reported(case)
-    running = case.running(group.member_ids - members_of_the_dead(case))
+    dead = members_of_the_dead(case) | _of_ended_containers(case, group)
+    running = case.running(group.member_ids - dead)
     if isinstance(running, Refusal):
         return running
-    idle, by_agents = sorted(task_set.ids - running), case.view is not None
+    idle, by_agents = sorted((task_set.ids - running) | (task_set.ids & _held_by(dead, group))), case.view is not None
     reason = Reason.TasksRestoring if group.can_be_rebalanced or by_agents else Reason.RebalanceTriggerImpossible
     return Refusal(reason, f"task {first_few(idle)}", needs_rebalance=not by_agents) if idle else None
 
