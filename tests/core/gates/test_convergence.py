@@ -434,8 +434,11 @@ def test_a_task_does_not_run_with_a_member_that_was_seen_in_a_container_before_i
 ) -> None:
     again = a_pod(2, container=replace(example.pod(2).container, id="containerd://the-next-one"))
     ended = {"observed": (a_capture(2),), "container_ends": (an_end(2, finished_at=finished_at),)}
-    snapshot = steady(readings=(a_reading(GROUP, rebalance=None),), workload={"pods": pods(3, p2=again)}, **ended)
-    assert missing(snapshot) == found
+    joined_since = (a_reading(GROUP), a_reading(GROUP, at=15))
+    assert missing(steady(readings=joined_since, workload={"pods": pods(3, p2=again)}, **ended)) == found
+    unwatched = (a_reading(GROUP, rebalance=None),)
+    still = steady(readings=unwatched, workload={"pods": pods(3, p2=again)}, **ended)
+    assert missing(still) == ("TasksRestoring", True)
 
 
 def test_a_pod_that_is_ready_but_has_not_joined_is_still_missing() -> None:

@@ -13,7 +13,12 @@ from streamapp.core.evidence.agent_views import said_until
 from streamapp.core.evidence.coverage import has_run_since
 from streamapp.core.evidence.eviction import evictable, of_former_runs
 from streamapp.core.evidence.failing_pods import first_fault
-from streamapp.core.evidence.membership import members_of_running_pods, pods_without_volume, unrecorded
+from streamapp.core.evidence.membership import (
+    MemberPlacement,
+    members_of_running_pods,
+    pods_without_volume,
+    unrecorded,
+)
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
@@ -305,7 +310,7 @@ def _no_task_is_with_the_dead(case: GateInput, group: GroupDescription) -> Refus
     if isinstance(placement, Refusal):
         return placement
     of_candidates = {one.id for ordinal in case.candidate.ordinals for one in placement.members(ordinal)}
-    dead = (members_of_the_dead(case) | _of_ended_containers(case, group)) - of_candidates
+    dead = _known_to_be_dead(case, group, placement) - of_candidates
     idle = sorted(_held_by(dead, group))
     return Refusal(Reason.TasksNotRunning, f"task {first_few(idle)}", needs_rebalance=False) if idle else None
 
@@ -316,8 +321,11 @@ def _held_by(members: Collection[str], group: GroupDescription) -> frozenset[Tas
     return frozenset().union(*held)
 
 
-def _of_ended_containers(case: GateInput, group: GroupDescription) -> frozenset[str]:
-    """The members that were seen in a container before it ended."""
+def _known_to_be_dead(case: GateInput, group: GroupDescription, placement: MemberPlacement) -> frozenset[str]:
+    """The members of pods that do not run, and those that were seen in a container a margin before it ended.
+
+    Not those that were merely seen in another container than the pod's: of a kubelet that was late they may be of this.
+    """
     found = evictable(
         case.snapshot.observed,
         case.snapshot.container_ends,
@@ -326,7 +334,13 @@ def _of_ended_containers(case: GateInput, group: GroupDescription) -> frozenset[
         for_good=lambda _: True,  # a static member is as dead as others, though nobody may put it out
         staying_pods={pod.uid for pod in case.snapshot.workload.pods if not pod.terminating},
     )
-    return frozenset(key.id for one in found for key in one.members)
+    ended = frozenset(key.id for one in found for key in one.members)
+    return ended | _placed_where_none_runs(case, placement)
+
+
+def _placed_where_none_runs(case: GateInput, placement: MemberPlacement) -> frozenset[str]:
+    placed = frozenset(member.id for members in placement.by_ordinal.values() for member in members)
+    return placed - members_of_running_pods(placement, case.snapshot.workload).keys()
 
 
 def _believed(case: GateInput) -> frozenset[str]:
@@ -344,18 +358,20 @@ def _believed(case: GateInput) -> frozenset[str]:
 
 def every_task_says_it_runs(case: GateInput) -> Refusal | None:
     """Every task is said to run by a member that lives; what convergence asks, and no removal."""
-    group, task_set = case.group(), case.task_set()
+    group, placement, task_set = case.group(), case.placement(), case.task_set()
     if isinstance(group, Refusal):
         return group
+    if isinstance(placement, Refusal):
+        return placement
     if isinstance(task_set, Refusal):
         return task_set
     if case.view is None and group.streams is not None:
         return not_reported(case)
-    dead = members_of_the_dead(case) | _of_ended_containers(case, group)
-    running = case.running(group.member_ids - dead)
+    dead, by_agents = _known_to_be_dead(case, group, placement), case.view is not None
+    running = case.running(group.member_ids - members_of_the_dead(case) - dead)
     if isinstance(running, Refusal):
         return running
-    idle, by_agents = sorted((task_set.ids - running) | (task_set.ids & _held_by(dead, group))), case.view is not None
+    idle = sorted((task_set.ids - running) | (task_set.ids & _held_by(dead, group)))
     reason = Reason.TasksRestoring if group.can_be_rebalanced or by_agents else Reason.RebalanceTriggerImpossible
     return Refusal(reason, f"task {first_few(idle)}", needs_rebalance=not by_agents) if idle else None
 
@@ -393,9 +409,8 @@ def members_of_the_dead(case: GateInput) -> frozenset[str]:
     if isinstance(group, Refusal) or isinstance(placement, Refusal):
         return frozenset()
     workload = case.snapshot.workload
-    alive = members_of_running_pods(placement, workload)
-    placed = frozenset(member.id for members in placement.by_ordinal.values() for member in members)
     record = None if workload.statefulset is None else workload.statefulset.record
     step = record.step if isinstance(record, HoldRecord) else None
     captures = (*case.snapshot.observed, *(() if step is None else step.observed))
-    return (placed - alive.keys()) | (of_former_runs(group, workload, placement, captures) - _believed(case))
+    former = of_former_runs(group, workload, placement, captures) - _believed(case)
+    return _placed_where_none_runs(case, placement) | former
