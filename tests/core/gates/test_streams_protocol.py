@@ -136,3 +136,10 @@ def test_a_step_by_a_word_ends_when_its_pod_is_gone_and_the_others_are_ready(is_
 def test_a_single_pod_restarts_by_a_word_only() -> None:
     alone = a_snapshot(pods=1, desired=1, record=None, statefulset={"update_revision": "new"}, readings=UNREAD)
     assert (restarts(alone, ScalingPolicy()), restarts(alone)) == ([], [0])
+
+
+def test_a_step_by_a_word_does_not_end_on_an_old_reading() -> None:
+    step = a_step(forced=Forced(ForcedBy.POLICY, "cost"), reason=Reason.OverriddenByPolicy, observed=())
+    old = (an_unreadable(at=60, reason=Reason.GroupProtocolUnsupported, streams=True),)
+    decision = decide(streams(record=a_record(step=step, from_replicas=4), readings=old), BY_POLICY)
+    assert (decision.closed_step, decision.reason) == (None, Reason.FactsStale)

@@ -20,7 +20,7 @@ from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.gates.chains import STEP_END_BY_TASKS_GATES, STEP_END_GATES
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import the_other_pods_are_ready
+from streamapp.core.gates.safety_gates import facts_are_fresh, the_other_pods_are_ready
 from streamapp.core.reasons import Reason
 
 
@@ -68,7 +68,8 @@ def _missing(step: OpenStep, statefulset: StatefulSet, evidence: Evidence) -> Re
     gone = tuple(Ordinal(number) for number in range(step.from_replicas - 1, step.to_replicas - 1, -1))
     case = input_now(_of_what_runs(evidence), RemovalCandidate(RemovalKind.ONE, gone), latest)
     if step.forced is not None and latest.shows_no_tasks:
-        return _pod_that_is_left(step, statefulset, snapshot) or the_other_pods_are_ready(case)
+        # By now brokers may describe who is left: an old word that they do not ends no step.
+        return _pod_that_is_left(step, statefulset, snapshot) or the_other_pods_are_ready(case) or facts_are_fresh(case)
     return (
         _pod_that_is_left(step, statefulset, snapshot)
         or _member_that_is_left(step, statefulset, case)
