@@ -16,6 +16,7 @@ from tests.prove.calls import Process
 from tests.prove.group import GroupTruth
 from tests.prove.judge import Judge
 from tests.prove.looks import FRESH
+from tests.prove.streams import by_word
 
 Json = dict[str, Any]
 SOON = 3.0
@@ -80,7 +81,7 @@ class WordJudge:
         if plural == "streamapps" and body.get("status") != before.get("status"):
             self._says(writer, body["status"])
         if plural == "statefulsets" and "step" in _record(before) and "step" not in _record(body):
-            self._closes(writer, body)
+            self._closes(writer, body, _record(before)["step"])
         if plural == "statefulsets" and body["spec"]["replicas"] < before["spec"]["replicas"]:
             self._removes(writer)
 
@@ -94,11 +95,15 @@ class WordJudge:
         if missing and all(missing):
             self._judge.wrong(8, f"process {writer.number} says it has converged, although {_last(missing)}")
 
-    def _closes(self, writer: Process, statefulset: Json) -> None:
-        replicas = statefulset["spec"]["replicas"]
+    def _closes(self, writer: Process, statefulset: Json, step: Json) -> None:
+        replicas, seen = statefulset["spec"]["replicas"], self._judge._of(writer)
         if replicas == 0:
             return  # (no pod is left that could run a task)
         self._judge.notes["steps closed"] += 1
+        if "forced" in step and by_word.is_blind(seen):
+            if (why := by_word.wrong_with_the_end_of_a_step(self._judge._nodes, seen, replicas, step)) is not None:
+                self._judge.wrong(8, f"process {writer.number} says the step has ended, {why}")
+            return
         missing = [
             "a member of a pod that went is listed" if max(sight.ordinals, default=0) >= replicas else missing
             for sight in self._just_seen(writer)

@@ -61,6 +61,10 @@ class Seen:
     """Of the pods as last told."""
     statefulset_at: float = 0.0
     """When it was last told of the StatefulSet."""
+    ready: frozenset[int] | None = None
+    """Of the pods as last told: those that are ready and stay; None where that was out of date, or not asked for."""
+    undescribed_at: float = float("-inf")
+    """When brokers told it last that they cannot describe the group."""
     heard_at: float = 0.0
     """When agents answered it last."""
     passed_at: float | None = None

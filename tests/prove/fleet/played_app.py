@@ -87,14 +87,13 @@ class PlayedApp:
             "dry-run": self._dry_run,
             "break-spec": self._break_spec,
             "override": self._override,
+            "at-once": lambda _: self._let_go_at_once(),
             "skew": lambda seconds: setattr(self.nodes.truth, "skew", seconds),
             "template": lambda which: self._template(f"app:{which}"),
             "rename-container": lambda which: self._template(f"app:{which}", f"{APPLICATION}-{which}"),
             "broken-template": lambda _: self._template(BROKEN_IMAGE),
             "slow": self._slow,
             "stand-still": lambda seconds: self._slow(STANDING, seconds),
-            "fill": self.nodes.fill,
-            "grow": self._grow,
             "brokers-away": lambda seconds: self._away("is_away", seconds),
             "fail-over": self.failover.begin,
             "brokers-slow": self._brokers_slow,
@@ -128,6 +127,8 @@ class PlayedApp:
             "claims-stay": lambda _: self._keep_claims(whenScaled="Retain"),
             "claims-go": lambda _: self._keep_claims(whenScaled="Delete"),
             "claims-outlive": lambda _: self._keep_claims(whenDeleted="Retain"),
+            "fill": self.nodes.fill,
+            "grow": self._grow,
             "delete-claim": lambda ordinal: self.collector.give_up(self.statefulset(), ordinal),
         }
 
@@ -300,6 +301,13 @@ class PlayedApp:
             app = self.app()
             annotations = {**app["metadata"].get("annotations", {}), OVERRIDE: f"{hold_id} {WHY}"}
             self.store.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": annotations}})
+
+    def _let_go_at_once(self) -> None:
+        """Let pods leave and restart without copies, by the policies of the spec."""
+        if not self.is_deleted:
+            said = {**self.app()["spec"].get("scaleDown", {}), "policy": "Immediate", "reason": WHY}
+            self._change(scaleDown=said, rollout={"policy": "Immediate"})
+            self.judge.wished_at = self.loop.time()
 
     # What befalls it.
 

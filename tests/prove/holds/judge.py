@@ -68,8 +68,10 @@ class HoldJudge:
         if forced["by"] == "override":
             return self._overrides.removal(forced["why"], replicas)
         asked = app["spec"].get("scaleDown", {})
-        if forced != {"by": "timeout", "why": WHY} or (asked.get("onTimeout") != "Proceed" and not is_late):
-            return f"forced as {forced}, which no user said"
+        is_at_once = asked.get("policy") == "Immediate" and forced == {"by": "policy", "why": asked["reason"]}
+        is_in_time = forced == {"by": "timeout", "why": WHY} and (asked.get("onTimeout") == "Proceed" or is_late)
+        if is_at_once or not is_in_time:
+            return None if is_at_once else f"forced as {forced}, which no user said"
         waited = self._now() - (self._now() if lower_since is None else lower_since)
         if waited <= IN_TIME:
             self.told.add("forced in time")

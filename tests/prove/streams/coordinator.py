@@ -41,14 +41,25 @@ class StreamsGroup(Group):
         """Told of a value that the operator writes, before it is there."""
         self.read_by_operator: list[Callable[[Process], None]] = []
         """Told that an operator's process reads the value."""
+        self.is_undescribed = False
+        """Its brokers say which protocol it has and nothing else, as those without the API that describes it."""
+        self.not_described_to: list[Callable[[Process], None]] = []
+        """Told that an operator's process has heard so."""
         self.assigned: list[Callable[[frozenset[str], Mapping[str, Share]], None]] = []
         """Told of each new assignment: who is listed, and the targets before."""
         for member in truth.members.values():
             self._beat_after(member.id, chance.uniform(0.0, HEARTBEAT))
 
     def deeds(self) -> Mapping[str, Callable[[int], object]]:
-        """Another hand sets the group's standbys, or with 9 removes the value."""
-        return {"set-standbys": lambda which: self.set_foreign(None if which == FOREIGN_DEFAULT else which)}
+        """Another hand sets the group's standbys, or with 9 removes the value; for so long, nobody describes it."""
+        return {
+            "set-standbys": lambda which: self.set_foreign(None if which == FOREIGN_DEFAULT else which),
+            "group-undescribed": self._hide,
+        }
+
+    def _hide(self, seconds: int) -> None:
+        self.is_undescribed = True
+        self._loop.call_later(seconds, setattr, self, "is_undescribed", False)
 
     def set_foreign(self, standbys: int | None) -> None:
         """A user or another tool sets it."""

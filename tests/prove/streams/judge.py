@@ -13,10 +13,12 @@ from typing import Any
 from streamapp.api.names import HOLD_RECORD
 from streamapp.core.facts.agent_reports import AgentReply
 from streamapp.core.facts.ids import ProcessId, TaskId
+from tests.kube.object_store import Request
 from tests.prove.calls import Process
 from tests.prove.group import Group, Member
 from tests.prove.judge import Judge
 from tests.prove.looks import APART, APART_BY_AGENTS, FRESH, Look, Seen
+from tests.prove.streams import by_word
 from tests.prove.streams.broker_assignor import deal_by_broker
 from tests.prove.streams.coordinator import StreamsGroup
 from tests.prove.streams.setting_writes import Allowed, Meaning, Raised, Write, allowed_after
@@ -67,12 +69,56 @@ class StreamsJudge(Judge):
         self._read_at: dict[int, list[float]] = {}
         """When each process read the setting."""
         self._streams.read_by_operator.append(self._read_by_operator)
+        self._streams.not_described_to.append(self._hears_nothing)
         self._board.heard.append(self._hears)
         self._paused_at: float | None = None
         self._dealt: dict[Hashable, list[set[tuple[ProcessId, TaskId]]]] = {}
         """By members and their targets: what each order of ties that was tried would give anew."""
 
     # Removals and restarts.
+
+    def read(self, process: Process, request: Request, answer: Json, *, is_stale: bool) -> None:
+        """Remember what the API server told; of pods also which were ready."""
+        super().read(process, request, answer, is_stale=is_stale)
+        if request.plural == "pods" and not request.is_write:
+            self._of(process).ready = None if is_stale else by_word.shown_ready(answer["items"])
+
+    def _hears_nothing(self, process: Process) -> None:
+        self._of(process).undescribed_at = self._now()
+
+    def _by_memory(self, what: str, writer: Process, going: frozenset[int], *, asks_copies: bool) -> None:
+        if not by_word.is_blind(self._of(writer)):
+            super()._by_memory(what, writer, going, asks_copies=asks_copies)
+
+    def _goes_by_word(self, *, is_removal: bool) -> bool:
+        """Whether a user's word lets the pods go without copies, as the spec has it."""
+        return (not is_removal or self.holds.is_forced) and by_word.is_given(self._app(), is_removal=is_removal)
+
+    def _by_word_alone(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
+        """Guarantees 1 and 4, where nobody could know a task."""
+        live = self._store.get("statefulsets", *self._place) or {"spec": {"replicas": 0}}
+        replicas = max(going) + 1 if is_removal else live["spec"]["replicas"]
+        self.notes["by a word alone"] += 1
+        why = by_word.wrong_with(
+            self._nodes, seen, going, replicas, is_removal=is_removal, keeps_claim=self._claims.taken
+        )
+        if why is not None:
+            self.wrong(1, f"{what}, {why}")
+
+    def _lost(
+        self,
+        later: Look,
+        earlier: Look,
+        going: frozenset[int],
+        running: frozenset[str] | None,
+        seen_at: float,
+        *,
+        is_removal: bool,
+    ) -> set[str]:
+        """As everywhere; but no copies, if a user lets the pod restart without."""
+        lost = super()._lost(later, earlier, going, running, seen_at, is_removal=is_removal)
+        is_waived = not is_removal and self._goes_by_word(is_removal=False)
+        return lost - {str(task) for task in self._streams.tasks} if is_waived else lost
 
     def looked(self, process: Process) -> None:
         """Remember the truth as it is now; ask of the setting during a pause."""
@@ -121,10 +167,16 @@ class StreamsJudge(Judge):
         return of
 
     def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
-        if not is_removal and self._is_cold_restart():
+        goes_by_word = self._goes_by_word(is_removal=is_removal)
+        if goes_by_word and by_word.is_blind(seen):
+            self._by_word_alone(what, seen, going, is_removal=is_removal)
+            return
+        if not is_removal and not goes_by_word and self._is_cold_restart():
             self.notes["restarted without learners"] += 1
             return
         super()._by_coverage(what, seen, going, is_removal=is_removal)
+        if goes_by_word:
+            return  # whoever has no copy may get a task then
         truth = self._streams.truth
         self._streams.advance()
         known = [look for look in seen.looks if look.is_stable and seen.statefulset_at - look.at <= FRESH]

@@ -26,6 +26,10 @@ from tests.prove.streams import coordinator
 from tests.prove.streams.broker_assignor import RELEASE
 from tests.prove.streams.truth import MOST_STANDBYS, Share, StreamsTruth
 
+UNDESCRIBED = GroupUnreadable(
+    Reason.GroupProtocolUnsupported, "the brokers cannot describe it", is_of_streams_protocol=True
+)
+
 
 class PortedStreamsGroup(PortedGroup):
     """`controller.ports.ApplicationGroup`, as `apps.kafka_group` is for a streams group."""
@@ -37,8 +41,12 @@ class PortedStreamsGroup(PortedGroup):
     async def describe(self) -> Poll:
         """Look at the group, then at its standbys."""
 
-        async def look() -> GroupDescription:
+        async def look() -> GroupDescription | GroupUnreadable:
             self.group.advance()
+            if self.group.is_undescribed:
+                for tell in self.group.not_described_to:
+                    tell(self._process)
+                return UNDESCRIBED
             poll = Poll(described_streams(self.group.truth, StandbySettingUnread("it was not asked yet")))
             shown = self.group.shown(poll)
             if shown is poll:
@@ -55,6 +63,8 @@ class PortedStreamsGroup(PortedGroup):
         answer = await self._call(look)
         if isinstance(answer, str):
             return Poll(GroupUnreadable(Reason.BrokersUnreachable, answer))
+        if isinstance(answer, GroupUnreadable):
+            return Poll(answer)
         if self.group.time() < self._refused_until:
             return Poll(_with(answer, StandbySettingUnread(self._refusal)))
         told = await self._call(setting, site="config")
