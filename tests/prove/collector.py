@@ -12,7 +12,7 @@ from typing import Any
 
 from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, marked
-from tests.prove.nodes_truth import wall
+from tests.prove.nodes_truth import ordinals_of, wall
 
 Json = dict[str, Any]
 POLICY = "persistentVolumeClaimRetentionPolicy"
@@ -43,7 +43,7 @@ class Collector:
             if claim is None:
                 continue
             owners: list[Json] = []
-            if ordinal >= statefulset["spec"]["replicas"] and policy.get("whenScaled") == "Delete":
+            if ordinal not in ordinals_of(statefulset) and policy.get("whenScaled") == "Delete":
                 owners = [{"kind": "Pod", "uid": pod["metadata"]["uid"]}]
             elif policy.get("whenDeleted") == "Delete":
                 owners = [{"kind": "StatefulSet", "uid": statefulset["metadata"]["uid"]}]

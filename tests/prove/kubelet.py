@@ -20,7 +20,7 @@ from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, marked
 from tests.prove.collector import Collector
 from tests.prove.group import Group, Run
-from tests.prove.nodes_truth import SIDECAR, NodesTruth, wall
+from tests.prove.nodes_truth import SIDECAR, NodesTruth, ordinals_of, wall
 
 Json = dict[str, Any]
 NAMESPACE = "demo"
@@ -205,8 +205,8 @@ class Nodes:
         if live is None or "deletionTimestamp" in live["metadata"]:
             return  # nothing is made or removed any more
         present = {_ordinal(pod): pod for pod in self.pods()}
-        wanted = live["spec"]["replicas"]
-        for ordinal in range(wanted):
+        wanted = ordinals_of(live)
+        for ordinal in wanted:
             if ordinal not in present and self._collector.is_stale(live, ordinal):
                 continue
             may_be_made = max(self.truth.lost_nodes.get(ordinal, 0.0), self.truth.refused_until)
@@ -216,7 +216,7 @@ class Nodes:
                 self._later(5.0, 5.1, self._sync_soon)
         self._collector.own_claims(live, {_ordinal(pod): pod for pod in self.pods()})
         for ordinal, pod in present.items():
-            if ordinal >= wanted and "deletionTimestamp" not in pod["metadata"]:
+            if ordinal not in wanted and "deletionTimestamp" not in pod["metadata"]:
                 self._store.put("pods", marked(pod, self._wall()))
         self._tell_status()
 

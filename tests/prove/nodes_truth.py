@@ -1,8 +1,10 @@
 """The truth about the nodes: every container there ever was, what lies on the volumes, and how slow everybody is."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from streamapp.core.facts.ids import ProcessId
 from tests.prove.group import Run
@@ -46,3 +48,10 @@ class NodesTruth:
 def wall(loop: asyncio.AbstractEventLoop) -> datetime:
     """The API server's clock."""
     return NOW + timedelta(seconds=loop.time())
+
+
+def ordinals_of(statefulset: Mapping[str, Any]) -> range:
+    """The ordinals that a StatefulSet has pods for."""
+    spec = statefulset["spec"]
+    start = spec.get("ordinals", {}).get("start", 0)
+    return range(start, start + spec["replicas"])

@@ -1,4 +1,7 @@
-"""Objects of Kubernetes in shapes that they seldom have: a claim that lost its volume, a StatefulSet that cannot go."""
+"""Objects of Kubernetes in shapes that they seldom have: a claim that lost its volume, a StatefulSet that cannot go.
+
+Or a StatefulSet that counts its pods from elsewhere than 0.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -20,11 +23,12 @@ class RareObjects:
         self._key, self._store, self._loop = key, store, loop
 
     def deeds(self) -> Mapping[str, Callable[[int], object]]:
-        """What can happen, by the name that a story has for it: to an ordinal, or for so many seconds."""
+        """What can happen, by the name that a story has for it: to or from an ordinal, or for so many seconds."""
         return {
             "claim-lost": lambda ordinal: self._tell_phase(ordinal, "Lost"),
             "claim-found": lambda ordinal: self._tell_phase(ordinal, "Bound"),
             "statefulset-deleting": self._delete_statefulset,
+            "shift-ordinals": self._shift_ordinals,
         }
 
     def _tell_phase(self, ordinal: int, phase: str) -> None:
@@ -43,6 +47,12 @@ class RareObjects:
         kept["metadata"] = {**kept["metadata"], "finalizers": [FINALIZER]}
         self._store.put("statefulsets", kept)
         self._loop.call_later(seconds, self._let_go, live["metadata"]["uid"])
+
+    def _shift_ordinals(self, start: int) -> None:
+        """Have the StatefulSet count its pods from there on."""
+        live = self._statefulset()
+        if live is not None:
+            self._store.put("statefulsets", {**live, "spec": {**live["spec"], "ordinals": {"start": start}}})
 
     def _let_go(self, uid: str) -> None:
         live = self._statefulset()

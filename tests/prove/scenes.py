@@ -1,5 +1,7 @@
 """The scenes: what the application is like, and what its user does, before anything goes wrong."""
 
+from typing import Any
+
 from tests.prove.bare.scenes import BARE
 from tests.prove.event_scenes import EVENTS
 from tests.prove.evictions.scenes import EVICTIONS
@@ -20,6 +22,23 @@ def _drain(
     """With learners on demand, and nothing else."""
     return Scene(name, replicas, happens, standbys=0, on_demand=True, restore=restore, retention=retention)
 
+
+def _shifted(name: str, replicas: int, *happens: tuple[int, str, int], at: int = 4, **shape: Any) -> Scene:
+    """Somebody moves the ordinals, while a quota lets no further pod be made, and moves them back after a while."""
+    back = 110
+    moved = (at, "pods-refused", back + 10 - at), (at, "shift-ordinals", 1), (back, "shift-ordinals", 0)
+    ends = Ends(told=("ScaleDownHeld=True OrdinalsShifted",))
+    return Scene(f"ordinals-{name}", replicas, _at(*moved, *happens), ends=ends, share=0.3, **shape)
+
+
+SHIFTED = (
+    _shifted("shifted", 3, (6, "wish", 2)),
+    _shifted("shifted-in-a-drain", 3, (6, "wish", 2), standbys=0, on_demand=True),
+    _shifted("shifted-undescribed", 3, (2, "at-once", 0), (3, "group-undescribed", 60), (6, "wish", 2), streams=True),
+    _shifted(
+        "shifted-never-ran", 2, (4, "broken-template", 0), (5, "wish", 3), (16, "wish", 2), (112, "template", 1), at=14
+    ),
+)
 
 SCENES = {
     scene.name: scene
@@ -175,6 +194,7 @@ SCENES = {
             retention="whenDeleted",
             share=0.3,
         ),
+        *SHIFTED,
         Scene("down-behind", 4, _at((4, "wish", 3)), behind=20.0, share=0.3),
         Scene(
             "down-up-down-far-behind", 3, _at((4, "wish", 2), (50, "wish", 3), (90, "wish", 2)), behind=50.0, share=0.2

@@ -15,6 +15,7 @@ from tests.prove.calls import Process, Switchboard
 from tests.prove.fleet.requests import app_of
 from tests.prove.group import Group, Run
 from tests.prove.judge import Findings, Judge
+from tests.prove.judge_ordinals import watch_ordinals
 from tests.prove.judge_raises import Delay, During, during
 from tests.prove.judge_words import WordJudge
 from tests.prove.story import Disturbance
@@ -35,6 +36,8 @@ class Court:
         self.wrongs, self.notes, self.visited = findings.wrongs, findings.notes, findings.visited
         self._judges, self._groups, self._board = judges, groups, board
         self._words = {key: WordJudge(judge) for key, judge in judges.items()}
+        for judge in judges.values():
+            watch_ordinals(judge)
         self.between: CrossJudge | None = None
         """Where there are several StreamApps."""
         self._only = next(iter(judges.values())) if len(judges) == 1 else None
