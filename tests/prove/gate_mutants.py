@@ -143,17 +143,26 @@ def _judging(chain: str, gate: Gate) -> Callable[..., Approval | Refusal]:
         evidence: Evidence, candidate: RemovalCandidate, override: CoverageOverride | None = None
     ) -> Approval | Refusal:
         latest = evidence.snapshot.latest
-        if latest is None or chain not in _asked(evidence, candidate):
+        if latest is None:
             return sound(evidence, candidate, override)
         case = input_now(evidence, candidate, latest)
-        is_allowed = gate(case) is not None
-        return evaluate._permission(case, latest, None) if is_allowed else sound(evidence, candidate, override)
+        by_word = override if _goes_by_word(case, override) else None
+        asked = _asked(evidence, candidate) if by_word is None else ("READINESS_GATES",)
+        is_allowed = chain in asked and gate(case) is not None
+        return evaluate._permission(case, latest, by_word) if is_allowed else sound(evidence, candidate, override)
 
     return judge
 
 
+def _goes_by_word(case: GateInput, override: CoverageOverride | None) -> bool:
+    """Whether a user's word alone lets the pods go, as `evaluate` has it."""
+    if override is None or not override.is_of_the_user:
+        return False
+    return case.reading.shows_no_tasks or evaluate._is_restless(case, override)
+
+
 def _asked(evidence: Evidence, candidate: RemovalCandidate) -> tuple[str, ...]:
-    """The chains that are asked about a candidate."""
+    """The chains that are asked about a candidate, unless a user's word lets it go."""
     if candidate.kind in {RemovalKind.NEVER_RAN, RemovalKind.ALL}:
         return ("NEVER_RAN_GATES",)
     if candidate.kind is RemovalKind.ANY_ONE:
@@ -190,8 +199,6 @@ ASKED_BY = {
 """Who asks the chains that no removal is judged by."""
 KINDS = ("caught", "explained", "not shown")
 
-UNTRIED = "nobody shifts the ordinals of a StatefulSet in a scene"
-STREAMS = "every pod of a streams group has an agent, and its group can be described, so its tasks are known"
 ROOM = "no volume of a scene with learners is too small for them, and the judge knows no room on volumes"
 REPLACED = "a pod that neither runs nor is in the group is replaced: nothing is taken away, whenever it happens"
 NOBODY_LOSES = (
@@ -362,17 +369,24 @@ LEDGER: Mapping[Named, Entry] = {
     ("STEP_END_BY_TASKS_GATES", "every_task_runs"): Entry(
         "down-4-2", (("STEP_END_BY_TASKS_GATES", "every_task_is_active_once"),)
     ),
-    ("REMOVAL_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
-    ("DRAINED_REMOVAL_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
-    ("NEVER_RAN_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
-    ("REPLACEMENT_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
-    ("READINESS_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
-    ("READINESS_GATES", "no_volume_goes_with_its_pod"): Entry(why=STREAMS),
-    ("READINESS_GATES", "facts_are_fresh"): Entry(why=STREAMS),
-    ("READINESS_GATES", "statefulset_is_observed"): Entry(why=STREAMS),
-    ("READINESS_GATES", "retention_is_in_force"): Entry(why=STREAMS),
-    ("READINESS_GATES", "the_other_pods_are_ready"): Entry(why=STREAMS),
-    ("READINESS_GATES", "no_earlier_step_is_open"): Entry(why=STREAMS),
+    ("REMOVAL_GATES", "ordinals_begin_at_zero"): Entry("ordinals-shifted"),
+    ("DRAINED_REMOVAL_GATES", "ordinals_begin_at_zero"): Entry("ordinals-shifted-in-a-drain"),
+    ("NEVER_RAN_GATES", "ordinals_begin_at_zero"): Entry("ordinals-shifted-never-ran"),
+    ("REPLACEMENT_GATES", "ordinals_begin_at_zero"): Entry(why=REPLACED),
+    ("READINESS_GATES", "ordinals_begin_at_zero"): Entry(
+        "ordinals-shifted-undescribed", (("READINESS_GATES", "the_other_pods_are_ready"),)
+    ),
+    ("READINESS_GATES", "no_volume_goes_with_its_pod"): Entry("streams-undescribed-claim-deleted"),
+    ("READINESS_GATES", "facts_are_fresh"): Entry("streams-undescribed-kill seed=1 kafka:20:freeze:12", moments=True),
+    ("READINESS_GATES", "statefulset_is_observed"): Entry(
+        "streams-undescribed-4-2 seed=1 second:2:controllers-take:20 second:2:stops-take:60 removal:1:forget-record",
+        moments=True,
+    ),
+    ("READINESS_GATES", "retention_is_in_force"): Entry("streams-undescribed-claims-stay"),
+    ("READINESS_GATES", "the_other_pods_are_ready"): Entry("streams-undescribed-kill"),
+    ("READINESS_GATES", "no_earlier_step_is_open"): Entry(
+        "streams-undescribed-4-2 seed=1 second:2:stops-take:60 removal:1:forget-record"
+    ),
 }
 
 
