@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -78,6 +78,22 @@ class Nodes:
         store.changed.append(self._changed)
 
     # What befalls them.
+
+    def deeds(self) -> Mapping[str, Callable[[int], object]]:
+        """What can happen to them, by the name that a story has for it: to an ordinal, or for so many seconds."""
+        return {
+            "kill": self.kill,
+            "sidecar-ends": self.end_sidecar,
+            "wipe": self.wipe,
+            "lose": self.lose,
+            "delete": self.delete,
+            "fill": self.fill,
+            "skew": lambda seconds: setattr(self.truth, "skew", seconds),
+            "controllers-take": lambda seconds: setattr(self.truth, "sync", seconds),
+            "pods-refused": lambda seconds: setattr(self.truth, "refused_until", self._loop.time() + seconds),
+            "starts-take": lambda seconds: setattr(self.truth, "start", seconds),
+            "stops-take": lambda seconds: setattr(self.truth, "stop", seconds),
+        }
 
     def kill(self, ordinal: int) -> bool:
         """End a container; its pod starts another one."""

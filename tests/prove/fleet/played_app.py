@@ -75,11 +75,6 @@ class PlayedApp:
     def deeds(self) -> Mapping[str, Callable[[int], object]]:
         """What can happen to it, by the name that a story has for it."""
         return {
-            "kill": self.nodes.kill,
-            "sidecar-ends": self.nodes.end_sidecar,
-            "wipe": self.nodes.wipe,
-            "lose": self.nodes.lose,
-            "delete": self.nodes.delete,
             "wish": self.wish_for,
             "call-off": self._call_off,
             "wish-back": lambda _: self.wish_for(self.wished_first),
@@ -88,7 +83,6 @@ class PlayedApp:
             "break-spec": self._break_spec,
             "override": self._override,
             "at-once": lambda _: self._let_go_at_once(),
-            "skew": lambda seconds: setattr(self.nodes.truth, "skew", seconds),
             "template": lambda which: self._template(f"app:{which}"),
             "rename-container": lambda which: self._template(f"app:{which}", f"{APPLICATION}-{which}"),
             "broken-template": lambda _: self._template(BROKEN_IMAGE),
@@ -98,7 +92,7 @@ class PlayedApp:
             "fail-over": self.failover.begin,
             "brokers-slow": self._brokers_slow,
             "agents-away": lambda seconds: self._away("agents_are_away", seconds),
-            **self._deeds_of_controllers(),
+            **self.nodes.deeds(),
             **self._deeds_of_volumes(),
             "delete-app": self._delete_app,
             "create": self._create,
@@ -110,15 +104,6 @@ class PlayedApp:
             **RareObjects(self.key, self.store, self.loop).deeds(),
         }
 
-    def _deeds_of_controllers(self) -> Mapping[str, Callable[[int], object]]:
-        truth = self.nodes.truth
-        return {
-            "controllers-take": lambda seconds: setattr(truth, "sync", seconds),
-            "pods-refused": lambda seconds: setattr(truth, "refused_until", self.loop.time() + seconds),
-            "starts-take": lambda seconds: setattr(truth, "start", seconds),
-            "stops-take": lambda seconds: setattr(truth, "stop", seconds),
-        }
-
     def _deeds_of_volumes(self) -> Mapping[str, Callable[[int], object]]:
         return {
             "other-process-id": self._other_process_id,
@@ -127,7 +112,6 @@ class PlayedApp:
             "claims-stay": lambda _: self._keep_claims(whenScaled="Retain"),
             "claims-go": lambda _: self._keep_claims(whenScaled="Delete"),
             "claims-outlive": lambda _: self._keep_claims(whenDeleted="Retain"),
-            "fill": self.nodes.fill,
             "grow": self._grow,
             "delete-claim": lambda ordinal: self.collector.give_up(self.statefulset(), ordinal),
         }

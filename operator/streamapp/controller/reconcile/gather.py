@@ -244,9 +244,7 @@ class Gatherer:
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
         if facts.is_live:
-            _remember_who_is_where(memory, streamapp, workload)
-            # By live reads alone: a watch can still show a record that was removed since.
-            memory.follow_record(None if workload.statefulset is None else workload.statefulset.record)
+            _remember_what_is_live(memory, streamapp, workload)
         snapshot = Snapshot(
             now=self._now(),
             app=self._app(key, streamapp, facts.application, has_statefulset=workload.statefulset is not None),
@@ -467,7 +465,9 @@ def _claim_names(streamapp: StreamApp | InvalidStreamApp, pods: Sequence[Json]) 
     return frozenset(f"{state.claim_name}-{pod['metadata']['name']}" for pod in pods)
 
 
-def _remember_who_is_where(memory: Memory, streamapp: StreamApp | InvalidStreamApp, workload: Workload) -> None:
+def _remember_what_is_live(memory: Memory, streamapp: StreamApp | InvalidStreamApp, workload: Workload) -> None:
+    # By live reads alone: a watch can still show a record that was removed since.
+    memory.follow_record(None if workload.statefulset is None else workload.statefulset.record)
     if not isinstance(streamapp, StreamApp):
         return  # an invalid spec does not name the application's container, so no member can be placed in one
     latest = memory.readings[0] if memory.readings else None
