@@ -158,6 +158,10 @@ from tests.prove.story import Disturbance, Story
             id="a status said Converged while a task lay with the member of a container that had ended",
         ),
         pytest.param(
+            "bare-rollout seed=1 second:200:kill:1 told:66:crash-after",
+            id="a new process took the member of a container that had ended for one of the next container",
+        ),
+        pytest.param(
             "streams-demand-unset-in-hold seed=1 config-write:1:freeze:12",
             id="standbys of a frozen process were never put back",
         ),

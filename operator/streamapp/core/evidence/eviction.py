@@ -94,6 +94,32 @@ def of_former_runs(
     )
 
 
+def perhaps_of_former_runs(
+    group: GroupDescription, workload: Workload, placement: MemberPlacement, ends: Iterable[ContainerEnd]
+) -> frozenset[str]:
+    """Members of containers that began of late, if a member of the container before would look the same.
+
+    In the same pod it has the same address, and so has it in the next pod where brokers see other addresses. A process
+    that did not see the earlier container run has no capture that tells the two apart. The group drops dead members in
+    the end, so an older container raises no doubt.
+
+    Args:
+        group: A reading.
+        workload: The pods as they are now.
+        placement: Which member runs in which pod.
+        ends: The containers known to have ended.
+    """
+    is_translated = _is_translated(group, workload)
+    followed = {(end.pod_uid, end.container_id) for end in ends}
+    return frozenset(
+        member.id
+        for pod in workload.pods
+        if pod.container.running_since is not None and workload.read_at - pod.container.running_since <= LONG_OVER
+        if is_translated or any(uid == pod.uid and container != pod.container.id for uid, container in followed)
+        for member in placement.members(pod.ordinal)
+    )
+
+
 def remember(
     observed: Sequence[ObservedMembers], reading: GroupReading, workload: Workload
 ) -> tuple[ObservedMembers, ...]:

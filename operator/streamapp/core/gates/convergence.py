@@ -23,7 +23,7 @@ from streamapp.core.gates.chains import CONVERGED_GATES, CONVERGENCE_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.drain_gates import settling
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import members_of_the_dead, statefulset_is_observed
+from streamapp.core.gates.safety_gates import members_perhaps_dead, statefulset_is_observed
 from streamapp.core.reasons import Reason
 
 SHOWN = 3
@@ -78,7 +78,8 @@ def measure(evidence: Evidence) -> Convergence:
     """Look at the latest reading, and for the speed at the one before.
 
     Where no join was watched, as after a restart of the operator, it goes by what the group itself says: nothing is
-    scheduled and every task runs. How far copies are is then left out; no rebalance is caused only to know it.
+    scheduled and every task runs. How far copies are is then left out; no rebalance is caused only to know it. One is
+    caused where a container began of late, as the member listed for it can be of the container before.
     """
     snapshot, policy = evidence.snapshot, evidence.policy
     latest = snapshot.latest
@@ -209,7 +210,7 @@ def _counts(case: GateInput, copies: CopyMap, limit: int) -> Counts | None:
     stateful = copies.task_set.stateful_ids
     assigned = [member.assignment for member in group.members if member.assignment is not None]
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
-    running = case.running(group.member_ids - members_of_the_dead(case))
+    running = case.running(group.member_ids - members_perhaps_dead(case))
     return Counts(
         tasks=len(copies.task_set.tasks),
         running=0 if isinstance(running, Refusal) else len(running),

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from streamapp.core.evidence.agent_views import said_until
 from streamapp.core.evidence.coverage import has_run_since
-from streamapp.core.evidence.eviction import evictable, of_former_runs
+from streamapp.core.evidence.eviction import evictable, of_former_runs, perhaps_of_former_runs
 from streamapp.core.evidence.failing_pods import first_fault
 from streamapp.core.evidence.membership import (
     MemberPlacement,
@@ -368,7 +368,7 @@ def every_task_says_it_runs(case: GateInput) -> Refusal | None:
     if case.view is None and group.streams is not None:
         return not_reported(case)
     dead, by_agents = _known_to_be_dead(case, group, placement), case.view is not None
-    running = case.running(group.member_ids - members_of_the_dead(case) - dead)
+    running = case.running(group.member_ids - members_perhaps_dead(case) - dead)
     if isinstance(running, Refusal):
         return running
     idle = sorted((task_set.ids - running) | (task_set.ids & _held_by(dead, group)))
@@ -398,19 +398,19 @@ def not_reported(case: GateInput) -> Refusal:
     return Refusal(quiet.reason, quiet.detail, needs_rebalance=False)
 
 
-def members_of_the_dead(case: GateInput) -> frozenset[str]:
-    """Members whose container has ended: they are listed, and said to run their tasks, until the group drops them.
+def members_perhaps_dead(case: GateInput) -> frozenset[str]:
+    """Members whose container has ended, or can have: they are listed, and said to run, until the group drops them.
 
-    Their pod does not run, or runs another container. The latter is not known of a pod that was restarted in place
-    before this process had seen its members there. Whoever has joined since the pod runs is of the present one: some
-    pods' addresses alone can be translated.
+    Their pod does not run, or runs another container, or has begun another one of late and nothing tells whose they
+    are. Whoever has joined since the pod runs is of the present one, so one join that is watched ends the doubt.
     """
     group, placement = case.group(), case.placement()
     if isinstance(group, Refusal) or isinstance(placement, Refusal):
         return frozenset()
-    workload = case.snapshot.workload
+    workload, snapshot = case.snapshot.workload, case.snapshot
     record = None if workload.statefulset is None else workload.statefulset.record
     step = record.step if isinstance(record, HoldRecord) else None
-    captures = (*case.snapshot.observed, *(() if step is None else step.observed))
-    former = of_former_runs(group, workload, placement, captures) - _believed(case)
-    return _placed_where_none_runs(case, placement) | former
+    captures = (*snapshot.observed, *(() if step is None else step.observed))
+    former = of_former_runs(group, workload, placement, captures)
+    doubted = perhaps_of_former_runs(group, workload, placement, snapshot.container_ends)
+    return _placed_where_none_runs(case, placement) | ((former | doubted) - _believed(case))
