@@ -357,16 +357,25 @@ class StreamsJudge(Judge):
 
     def _raised(self) -> Raised | None:
         """What the hold record says of the setting."""
-        live = self._store.get("statefulsets", *self._place)
-        text = "{}" if live is None else live["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}")
-        found: Json | None = json.loads(text).get("standbys")
-        return None if found is None else Raised(found.get("before"), found["to"])
+        return _raised_by(self._store.get("statefulsets", *self._place))
 
     def _own_changed(self, plural: str, body: Json, before: Json | None) -> None:
         super()._own_changed(plural, body, before)
+        if plural == "statefulsets" and body:
+            self._planned(_raised_by(body), _raised_by(before))
         if plural == "streamapps" and body:
             is_paused = body["spec"].get("paused", False)
             self._paused_at = None if not is_paused else self._now() if self._paused_at is None else self._paused_at
+
+    def _planned(self, record: Raised | None, before: Raised | None) -> None:
+        """A raise goes on record, before it is sent."""
+        writer = self._board.writer
+        if writer is None or record is None or (before is not None and before.to == record.to):
+            return
+        is_late = self._is_hand_unseen(writer)
+        self._writes.append(
+            Write(self._now(), record.to, record, is_by_operator=True, is_late=is_late, is_planned=True)
+        )
 
     def rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
         """The setting is as its users have it."""
@@ -378,6 +387,12 @@ class StreamsJudge(Judge):
 
     def _is_put_back(self) -> bool:
         return self._streams.truth.setting in self._allowed.accepted
+
+
+def _raised_by(statefulset: Json | None) -> Raised | None:
+    text = "{}" if statefulset is None else statefulset["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}")
+    found: Json | None = json.loads(text).get("standbys")
+    return None if found is None else Raised(found.get("before"), found["to"])
 
 
 def _is_cold(condition: Json) -> bool:

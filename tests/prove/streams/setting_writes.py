@@ -1,7 +1,8 @@
 """Every write of a group's setting, dated; from this list alone follows what may be set in the end.
 
 An operator takes for its own what it wrote itself, whoever writes the same value again. So its old value may come back
-then, and so may a value that was replaced before an operator could see it. Asked by `judge`; it reads nothing itself.
+then, and so may a value that was replaced before an operator could see it. The same holds for what it put on record to
+write when it could not see that another hand had just set it. Asked by `judge`; it reads nothing itself.
 """
 
 from collections.abc import Iterable
@@ -34,6 +35,8 @@ class Write:
     is_by_operator: bool = False
     is_late: bool = False
     """Of an operator's write: another hand wrote after its last chance to see that."""
+    is_planned: bool = False
+    """An operator has put on record that it will write this."""
 
 
 class Meaning(Enum):
@@ -72,7 +75,17 @@ class Allowed:
 
     def after(self, write: Write) -> "Allowed":
         """What follows with one more write."""
+        if write.is_planned:
+            return self._after_plan(write)
         return self._after_operator(write) if write.is_by_operator else self._after_hand(write)
+
+    def _after_plan(self, write: Write) -> "Allowed":
+        """The next look shows the planned value, and the record does not say whether it was sent."""
+        record = write.record
+        is_hands_own = write.is_late and write.value in self.accepted
+        if record is None or not is_hands_own or record.before not in self.replaced:
+            return self
+        return replace(self, accepted=self.accepted | {record.before})
 
     def _after_hand(self, write: Write) -> "Allowed":
         unseen = self.replaced if write.at - self.by_hand_at < UNSEEN else frozenset[int | None]()

@@ -15,6 +15,10 @@ def by_operator(at: float, value: int | None, record: Raised | None = RECORD, *,
     return Write(at, value, record, is_by_operator=True, is_late=is_late)
 
 
+def planned(at: float, value: int, record: Raised = RECORD, *, is_late: bool = True) -> Write:
+    return Write(at, value, record, is_by_operator=True, is_late=is_late, is_planned=True)
+
+
 @pytest.mark.parametrize(
     ("writes", "accepted"),
     [
@@ -29,6 +33,11 @@ def by_operator(at: float, value: int | None, record: Raised | None = RECORD, *,
         ((by_operator(5, 1), by_hand(20, 2, RECORD), by_hand(35, 1, RECORD)), {1, 2}),
         ((by_hand(5, 2), by_operator(6, 1, is_late=True)), {2, None}),
         ((by_hand(5, 1, RECORD), by_operator(6, 1, is_late=True)), {1, None}),
+        ((by_hand(5, 1), planned(6, 1)), {1, None}),
+        ((by_hand(5, 1), planned(6, 1, is_late=False)), {1}),
+        ((by_hand(5, 2), planned(6, 1)), {2}),
+        ((by_hand(5, 1), planned(6, 1, Raised(before=0, to=1))), {1}),
+        ((planned(4, 1, is_late=False), by_hand(5, 2, RECORD)), {2}),
     ],
 )
 def test_a_value_is_accepted_if_its_users_set_it_or_the_operator_took_it_for_its_own(
