@@ -64,7 +64,7 @@ EVENTS = (
         share=0.5,
     ),
     Scene(
-        *("streams-demand-copy-lost-as-it-goes", 3, _at(_SLOW, (4, "wish", 2), (36, "copy-lost", 0))),
+        *("streams-demand-copy-lost-as-it-goes", 3, _at(_SLOW, (4, "wish", 2), (37, "copy-lost", 0))),
         standbys=0,
         on_demand=True,
         streams=True,
