@@ -13,8 +13,11 @@ from streamapp.controller.apps import group_poller
 from streamapp.controller.reconcile import apply, gather
 from streamapp.core import decide
 from streamapp.core.evidence import agent_views, readings
-from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.group import GroupReading, GroupUnreadable
 from streamapp.core.facts.workload import Volume, Workload
+from streamapp.core.gates import evaluate
+from streamapp.core.gates.case import GateInput
+from streamapp.core.reasons import Reason
 from streamapp.kube.objects import from_json
 from tests.prove.mutants import Mutant
 
@@ -68,6 +71,16 @@ def _aged_from_the_answer() -> Iterator[Any]:
     yield patch.object(group_poller, "GroupReading", lambda **seen: GroupReading(**{**seen, "asked_at": None}))
 
 
+def _silence_is_unrest() -> Iterator[Any]:
+    sound = evaluate._is_restless
+
+    def is_restless(case: GateInput, override: evaluate.CoverageOverride) -> bool:
+        is_forced = override.reason is Reason.RestartUncovered
+        return (is_forced and isinstance(case.reading.group, GroupUnreadable)) or sound(case, override)
+
+    yield patch.object(evaluate, "_is_restless", is_restless)
+
+
 MEMORY_MUTANTS = (
     Mutant("the newest look at the group is not compared", _group_not_compared, "thread-replaced-as-it-goes"),
     Mutant("the newest words of agents are not compared", _agents_not_compared, "streams-demand-copy-lost-as-it-goes"),
@@ -78,6 +91,7 @@ EVENT_MUTANTS = (
     Mutant("a changelog that was in view is forgotten", _changelogs_are_forgotten, "streams-demand-changelog-unseen"),
     Mutant("a claim that lost its volume is a volume", _lost_is_bound, "claim-lost-in-hold"),
     Mutant("the first container is the application's", _first_is_the_application, "sidecar-ends"),
+    Mutant("silent brokers are a group that never rests", _silence_is_unrest, "brokers-away-in-a-rollout-at-once"),
     Mutant("a container is known by name", _told_by_the_name_alone, "container-renamed-beside-a-sidecar"),
     Mutant("a look is as old as its answer", _aged_from_the_answer, "brokers-slow-in-rollout"),
     Mutant("a StatefulSet that is being deleted is there", _deleted_is_there, "statefulset-deleted-slowly"),

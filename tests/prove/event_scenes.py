@@ -38,6 +38,11 @@ EVENTS = (
         _at((4, "wish", 2), (10, "template", 2), (16, "brokers-slow", 4)),
         share=0.5,
     ),
+    Scene(
+        # Its user does not ask for copies; but whom a restart would meet is unknown while no broker answers.
+        *("brokers-away-in-a-rollout-at-once", 3, _at((2, "at-once", 0), (4, "template", 2), (5, "brokers-away", 75))),
+        share=0.5,
+    ),
     Scene("sidecar-ends", 3, _at((8, "sidecar-ends", 1), (20, "wish", 2), (24, "sidecar-ends", 0)), sidecar=True),
     Scene("quota-in-hold", 3, _at((3, "pods-refused", 60), (4, "wish", 4), (14, "wish", 2)), share=0.5),
     Scene("quota-in-rollout", 3, _at((4, "template", 2), (9, "pods-refused", 60), (20, "wish", 2)), share=0.5),

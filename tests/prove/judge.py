@@ -344,14 +344,15 @@ class Judge:
         if down and seen.containers is not None and len(seen.containers - {""}) < len(seen.ordinals):
             self.wrong(1, f"{what}, although {down} are down")
         self._by_memory(what, writer, frozenset({ordinal}), asks_copies=not self._is_cold_restart())
-        if not self._group.truth.shape.is_bare:
+        if not self._is_cold_restart():
             self._by_coverage(what, seen, frozenset({ordinal}), is_removal=False)
-        elif (why := tasks_away(seen, self._group.tasks)) is not None:
+        elif self._group.truth.shape.is_bare and (why := tasks_away(seen, self._group.tasks)) is not None:
             self.wrong(1, f"{what}, {why}")
 
     def _is_cold_restart(self) -> bool:
-        """Whether no other pod can have copies of what a restarted pod has."""
-        return self._group.truth.shape.is_bare
+        """Whether no other pod can have copies of what a restarted pod has, or its user does not ask for them."""
+        spec = (self._store.get("streamapps", *self._place) or {}).get("spec", {})
+        return self._group.truth.shape.is_bare or spec.get("rollout", {}).get("policy") == "Immediate"
 
     def _by_memory(self, what: str, writer: Process, going: frozenset[int], *, asks_copies: bool) -> None:
         """Guarantee 1, on what the process itself knew, and on volumes."""
