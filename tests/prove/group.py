@@ -7,7 +7,7 @@ copy is promoted only in a rebalance. What a member says of its positions is as 
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -187,6 +187,10 @@ class GroupTruth:
     def lag(self, volume: str, task: TaskId) -> int:
         """How far the copy on a volume really is behind."""
         return round(self.end - self.volumes.get(volume, {}).get(task, 0.0))
+
+    def given_to(self, member: Member) -> Collection[TaskId]:
+        """The active tasks that brokers show for a member."""
+        return member.active
 
 
 class Group:

@@ -56,7 +56,10 @@ class WordJudge:
         members = truth.members.values()
         missing = (
             (truth.state is not GroupState.STABLE, "the group is not stable"),
-            (sorted(task for member in members for task in member.active) != tasks, "a task is not in one place"),
+            (
+                sorted(task for member in members for task in truth.given_to(member)) != tasks,
+                "a task is not in one place",
+            ),
             (not self._runs(tasks), "a task does not run"),
             (truth.follow_up and not _only_looks_again(truth), "a rebalance is due"),
         )

@@ -73,6 +73,10 @@ class StreamsTruth(GroupTruth):
         """What the process of a member really has."""
         return Share(frozenset(member.active), frozenset(member.standby))
 
+    def given_to(self, member: Member) -> frozenset[TaskId]:
+        """The active tasks that brokers show for a member: its process takes them up a moment later."""
+        return self.placed[member.id].given.active
+
     def unsettled(self) -> Iterator[str]:
         """The members that are not where the target has them."""
         for name, placed in self.placed.items():
