@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from streamapp.core.reasons import Reason
@@ -229,4 +230,8 @@ def _measured(record: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {one['befell']} | {one['raises']:,} | {times} |"
     if record.get("reasons_never"):
         yield ""
-        yield f"No story visited: {', '.join(f'`{name}`' for name in record['reasons_never'])}."
+        yield "No story visited:"
+        yield ""
+        yield "```text"
+        yield from wrap(" ".join(record["reasons_never"]), 100)
+        yield "```"
