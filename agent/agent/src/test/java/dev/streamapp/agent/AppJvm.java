@@ -12,6 +12,7 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.net.BindException;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -30,12 +31,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /** A JVM with the agent as it is shipped, running one of the tests' applications; everything on loopback. Closing it ends the JVM. */
 final class AppJvm implements AutoCloseable {
-
+    private static final int FIRST_PORT = 12_000;
+    private static final int PORTS = 20_000;
+    private static final AtomicInteger NEXT_PORT = new AtomicInteger((int) ProcessHandle.current().pid() * 97);
     static final String TOKEN = "0123456789abcdef";
     static final Path JAR = Path.of(System.getProperty("agent.jar"));
     private static final HttpClient CLIENT = HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(5)).build();
@@ -99,10 +103,20 @@ final class AppJvm implements AutoCloseable {
         words = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
     }
 
+    /**
+     * A port that nobody else is given: the system gives those of 32768 and above to whoever asks for any, also in the
+     * seconds before the application binds its own. Then a stranger would answer in its place.
+     */
     static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return socket.getLocalPort();
+        for (int number = 0; number < PORTS; number++) {
+            int port = FIRST_PORT + Math.floorMod(NEXT_PORT.getAndIncrement(), PORTS);
+            try (ServerSocket socket = new ServerSocket(port)) {
+                return socket.getLocalPort();
+            } catch (BindException e) {
+                // It is in use: the next one may not be.
+            }
         }
+        throw new IOException("no port from " + FIRST_PORT + " on is free");
     }
 
     static String jarsOf(Path folder) throws IOException {
