@@ -162,6 +162,10 @@ from tests.prove.story import Disturbance, Story
             id="a new process took the member of a container that had ended for one of the next container",
         ),
         pytest.param(
+            "rollout-beside-an-ill-leaver seed=1 write:3:freeze-sending:8",
+            id="a pod restarted beside one that left and was down, because its template was the older one",
+        ),
+        pytest.param(
             "streams-demand-unset-in-hold seed=1 config-write:1:freeze:12",
             id="standbys of a frozen process were never put back",
         ),

@@ -141,6 +141,7 @@ def test_one_look_that_lacks_a_pods_member_does_not_make_it_idle(shown: tuple[Me
     "leaver",
     [
         pytest.param((a_pod(2, revision=NEW, ready=False, container=not_running()),), id="it does not run"),
+        pytest.param((a_pod(2, ready=False, container=not_running()),), id="it does not run, with an older template"),
         pytest.param((a_pod(2, revision=NEW, terminating=True, ready=False),), id="it does not end"),
         pytest.param((), id="it cannot be made"),
     ],
@@ -161,6 +162,24 @@ def test_a_pod_that_runs_above_one_that_stops_the_rollout_waits_for_the_rollout(
     held_up = held(Reason.RolloutInProgress)
     snapshot = rolling(desired=1, record=held_up, workload={"pods": (a_pod(0), ill, a_pod(2, revision=NEW))})
     assert (told(decide(snapshot, POLICY)), restarts(snapshot)) == (("Hold", "RolloutInProgress"), [])
+
+
+@pytest.mark.guarantee(1)
+def test_a_pod_that_leaves_and_is_down_restarts_before_the_others_where_it_cannot_go_yet() -> None:
+    """Were another one to restart, two would be down at once; and the pod above it waits for the rollout."""
+    down = a_pod(1, ready=False, container=not_running())
+    rest = (
+        example.member(0, active=(0, 1, 2), standby=(3, 4, 5)),
+        example.member(2, active=(3, 4, 5), standby=(0, 1, 2)),
+    )
+    held_up = held(Reason.RolloutInProgress)
+    assert held_up.hold is not None
+    record = replace(held_up, hold=replace(held_up.hold, target=1))
+    snapshot = rolling(desired=1, record=record, members=rest, changed={"p1": down})
+    assert told(decide(snapshot, POLICY)) == ("Hold", "RolloutInProgress")
+    assert restarts(snapshot) == [(1, "RestartOfIdlePod")]
+    still_listed = replace(snapshot, readings=rolling(members=GROUP).readings)
+    assert restarts(still_listed) == []
 
 
 @pytest.mark.guarantee(4)

@@ -74,10 +74,10 @@ def next_replacement(evidence: Evidence, statefulset: StatefulSet) -> Restart | 
     return _Rollout(evidence.of_restarts, statefulset, statefulset.replicas, latest).next_that_is_down()
 
 
-def ordinals_in_its_way(evidence: Evidence, statefulset: StatefulSet) -> frozenset[Ordinal]:
+def ordinals_in_its_way(evidence: Evidence, statefulset: StatefulSet, target: int) -> frozenset[Ordinal]:
     """The pods that keep every other one from being restarted: they are missing, ill or going."""
     pods = [pod for pod in evidence.snapshot.workload.pods if pod.ordinal < statefulset.replicas]
-    not_well = _not_well(statefulset, pods)
+    not_well = _not_well(statefulset, pods, target)
     return frozenset({*not_well.going, *not_well.ill, *not_well.missing})
 
 
@@ -87,16 +87,20 @@ class _NotWell:
 
     going: tuple[Ordinal, ...]
     ill: tuple[Ordinal, ...]
-    """Of the newest template: an older one may be what the rollout mends."""
+    """Of the newest template, and down ones that leave: another older one may be what the rollout mends."""
     missing: tuple[Ordinal, ...]
 
 
-def _not_well(statefulset: StatefulSet, granted: Sequence[Pod]) -> _NotWell:
-    newest = [pod for pod in granted if pod.revision == statefulset.update_revision and not pod.terminating]
+def _not_well(statefulset: StatefulSet, granted: Sequence[Pod], target: int) -> _NotWell:
+    def is_ill(pod: Pod) -> bool:
+        if pod.revision == statefulset.update_revision:
+            return not (pod.is_running and pod.ready)
+        return pod.ordinal >= target and not pod.is_running
+
     there = {pod.ordinal for pod in granted}
     return _NotWell(
         going=tuple(pod.ordinal for pod in granted if pod.terminating),
-        ill=tuple(pod.ordinal for pod in newest if not (pod.is_running and pod.ready)),
+        ill=tuple(pod.ordinal for pod in granted if not pod.terminating and is_ill(pod)),
         missing=tuple(one for one in map(Ordinal, range(statefulset.replicas)) if one not in there),
     )
 
@@ -159,11 +163,15 @@ class _Rollout(OfEvidence):
             due.sort(key=lambda pod: pod.ready and pod.is_running)
         due.sort(key=lambda pod: (pod.ordinal in self.evidence.given_up, self._is_asked_for(pod)), reverse=True)
         # A pod whose volume goes cannot leave: it has to have a new one first.
-        staying = tuple(pod for pod in due if pod.ordinal < self.target or pod.ordinal in self.evidence.given_up)
+        # Nor does another one restart beside a pod that is down, so that one restarts unless it leaves at once.
+        staying = tuple(pod for pod in due if self._stays(pod) or (self._is_outdated(pod) and not pod.is_running))
         if staying:
             return staying
         leaving = (pod for pod in due if self._is_outdated(pod))
         return tuple(pod for pod in leaving if self._source() is LearnerSource.NONE or self._is_unheard(pod))
+
+    def _stays(self, pod: Pod) -> bool:
+        return pod.ordinal < self.target or pod.ordinal in self.evidence.given_up
 
     def _allowed(self, candidates: tuple[Pod, ...]) -> tuple[Pod, ...]:
         """Those that a paused rollout does not concern, a restart brings the newest template, too; the leader last.
@@ -228,13 +236,17 @@ class _Rollout(OfEvidence):
     def _in_turn(self, allowed: tuple[Pod, ...]) -> tuple[Pod, ...] | Refusal:
         """Whoever was restarted last must be back and well: a bad image stops at its first pod.
 
-        What ails a pod may be what the restart that a user asks for mends. Nobody else restarts meanwhile.
+        What ails a pod may be what the restart that a user asks for mends, or that of an older one that leaves. Nobody
+        else restarts meanwhile.
         """
-        not_well = _not_well(self.statefulset, self._granted_pods())
+        not_well = _not_well(self.statefulset, self._granted_pods(), self.target)
         if not_well.going:
             return Refusal(Reason.PodTerminating, f"ordinal {first_few(not_well.going)}")
-        is_asked = [pod for pod in allowed if pod.ordinal in not_well.ill and self._is_asked_for(pod)]
-        down = tuple(pod for pod in is_asked if takes_nothing_away(self._case(pod), REPLACEMENT_GATES))
+        ill = [pod for pod in allowed if pod.ordinal in not_well.ill]
+        is_asked = [pod for pod in ill if self._is_asked_for(pod)]
+        leavers = [pod for pod in ill if self._is_outdated(pod)]
+        mends = leavers if len(leavers) == len(not_well.ill) else is_asked
+        down = tuple(pod for pod in mends if takes_nothing_away(self._case(pod), REPLACEMENT_GATES))
         if down and not not_well.missing:
             return down
         if not_well.missing or len(not_well.ill) > len(is_asked[:1]):

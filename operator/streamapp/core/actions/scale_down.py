@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
-from streamapp.core.actions.rollout import STOPPED_BY_PODS, next_restart, ordinals_in_its_way
+from streamapp.core.actions.rollout import STOPPED_BY_PODS, Restart, next_restart, ordinals_in_its_way
 from streamapp.core.actions.standbys import or_waits_for_place
 from streamapp.core.evidence.capacity.floors import least_replicas
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
@@ -174,12 +174,22 @@ class _Held(OfEvidence):
     def _beside_a_rollout(self, refusal: Refusal) -> Approval | Refusal:
         """What a rollout refuses, judged before it where it waits for pods that leave; else whom it waits for."""
         found = next_restart(self.evidence, self.statefulset, self.hold.target)
+        if isinstance(found, Restart) and found.reason is Reason.RestartOfIdlePod:
+            return self._rather_than(found, refusal)
         if not isinstance(found, Refusal):
             return refusal
         if self._waits_for_leavers(found):
             return self._judged(replace(self._next(), is_before_rollout=True))
         is_stopped = found.reason in STOPPED_BY_PODS
         return replace(refusal, detail=f"{refusal.detail}; it waits for {found.detail}") if is_stopped else refusal
+
+    def _rather_than(self, restart: Restart, refusal: Refusal) -> Approval | Refusal:
+        """A pod that leaves and is down goes, if it may, rather than restart with a template for nothing."""
+        next_ones = self._next()
+        if restart.pod.ordinal not in next_ones.ordinals or not self._are_down(next_ones):
+            return refusal
+        verdict = self._judged(replace(next_ones, is_before_rollout=True))
+        return refusal if isinstance(verdict, Refusal) else verdict
 
     def _waits_for_leavers(self, found: Refusal) -> bool:
         """Tell whether the rollout waits for pods that leave: it and the scale-down would wait for each other.
@@ -191,7 +201,7 @@ class _Held(OfEvidence):
         unpredictable.
         """
         if found.reason in STOPPED_BY_PODS:
-            next_ones, in_its_way = self._next(), ordinals_in_its_way(self.evidence, self.statefulset)
+            next_ones, in_its_way = self._next(), ordinals_in_its_way(self.evidence, self.statefulset, self.hold.target)
             may_go = self._are_down(next_ones) or self._override(next_ones) is not None
             return may_go and all(ordinal >= self.hold.target for ordinal in in_its_way)
         return found.reason is Reason.WouldMoveCold and streams_group(self.evidence) is not None
