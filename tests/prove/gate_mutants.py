@@ -191,6 +191,7 @@ def table() -> Iterator[str]:
 
 
 ASKED_BY = {
+    "RESTLESS_GATES": evaluate,
     "CONVERGENCE_GATES": convergence,
     "CONVERGED_GATES": convergence,
     "STEP_END_GATES": open_step,
@@ -201,6 +202,7 @@ KINDS = ("caught", "explained", "not shown")
 
 ROOM = "no volume of a scene with learners is too small for them, and the judge knows no room on volumes"
 REPLACED = "a pod that neither runs nor is in the group is replaced: nothing is taken away, whenever it happens"
+RESTLESS = "no group of a scene rebalances without end; core/evidence/test_other_topology takes each of these away"
 NOBODY_LOSES = (
     "pods that never ran go: the judge asks for their claims and the record, and live reads come before the write"
 )
@@ -386,6 +388,7 @@ LEDGER: Mapping[Named, Entry] = {
     ("READINESS_GATES", "no_earlier_step_is_open"): Entry(
         "streams-undescribed-4-2 seed=1 second:2:stops-take:60 removal:1:forget-record"
     ),
+    **{("RESTLESS_GATES", gate.__name__): Entry(why=RESTLESS) for gate in chains.RESTLESS_GATES},
 }
 
 

@@ -16,6 +16,7 @@ from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
+from streamapp.core.gates import chains, evaluate
 from streamapp.core.reasons import Reason
 from tests.builders import NOW, POLICY, a_pod, a_record, a_snapshot, a_step, an_unreadable, pods
 from tests.support import example
@@ -263,6 +264,58 @@ def test_a_restless_group_waives_neither_volumes_nor_identity_nor_the_order_of_p
         assert restarts(replace(found, workload=changed), IMMEDIATE) == []
     moving = replace(found, readings=found.readings[1:])
     assert restarts(moving, IMMEDIATE) == [], "nobody shows who its members are"
+
+
+def moving() -> Snapshot:
+    return replace(restless(), readings=restless().readings[1:])
+
+
+def with_a_stranger() -> Snapshot:
+    return _seen_last(with_new_tasks(example.members(4), on=2))
+
+
+def with_a_doubled_process_id() -> Snapshot:
+    first, second, third = with_new_tasks(example.members(3), on=2)
+    assert second.subscription is not None
+    doubled = replace(second.subscription, process_id=example.process_id(0))
+    seen = _seen_last((first, replace(second, subscription=doubled), third))
+    volumes = seen.workload.volumes
+    copied = (volumes[0], replace(volumes[1], process_id=volumes[0].process_id), *volumes[2:])
+    return replace(seen, workload=replace(seen.workload, volumes=copied))
+
+
+def with_another_process_id() -> Snapshot:
+    workload = restless().workload
+    other = tuple(replace(one, process_id=example.process_id(7 + one.ordinal)) for one in workload.volumes)
+    return replace(restless(), workload=replace(workload, volumes=other))
+
+
+def _seen_last(members: tuple[Member, ...]) -> Snapshot:
+    return replace(restless(), readings=(example.reading(members, SECOND), *restless().readings[1:]))
+
+
+RESTLESS_LOOKS = {
+    "group_is_stable": moving,
+    "no_member_is_foreign": with_a_stranger,
+    "no_process_id_is_duplicated": with_a_doubled_process_id,
+    "identity_holds": with_another_process_id,
+}
+
+
+def test_each_gate_before_the_word_for_a_restless_group_has_a_look_that_it_refuses() -> None:
+    assert [gate.__name__ for gate in chains.RESTLESS_GATES] == list(RESTLESS_LOOKS)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize("name", RESTLESS_LOOKS)
+def test_a_word_restarts_pods_of_a_restless_group_only_where_each_is_known_to_run_as_itself(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = RESTLESS_LOOKS[name]()
+    assert restarts(looks, IMMEDIATE) == []
+    others = tuple(gate for gate in chains.RESTLESS_GATES if gate.__name__ != name)
+    monkeypatch.setattr(evaluate, "RESTLESS_GATES", others)
+    assert restarts(looks, IMMEDIATE) == [0], "no other gate stands behind it"
 
 
 @pytest.mark.guarantee(1)

@@ -28,7 +28,7 @@ def evictions(observed: tuple[ObservedMembers, ...], evidence: Evidence, statefu
         latest.group,
         evidence.policy.timing.eviction_margin,
         for_good=lambda seen: seen.ordinal >= statefulset.replicas or seen.pod_uid in without_volume,
-        staying_pods={pod.uid for pod in snapshot.workload.pods if not pod.terminating},
+        staying_pods=snapshot.workload.staying_pods,
     )
     return tuple(Evict(members=one.members, end=one.end, reason=Reason.ContainerEnded) for one in may_go)
 

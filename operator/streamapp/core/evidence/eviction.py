@@ -261,10 +261,11 @@ def has_outlived(seen: ObservedMembers, ends: Sequence[ContainerEnd], reading: G
     """
     streams = reading.group.streams if isinstance(reading.group, GroupDescription) else None
     session = None if streams is None else streams.session_timeout
-    end, asked_at = _end_of(seen, ends), reading.asked_at or reading.ended_at
+    end = _end_of(seen, ends)
     if end is None or session is None:
         return False
-    return asked_at - end.finished_at > LONG_OVER + 2 * session  # a coordinator that takes over begins sessions anew
+    over_for = reading.as_of - end.finished_at
+    return over_for > LONG_OVER + 2 * session  # a coordinator that takes over begins sessions anew
 
 
 def _blocks_its_successor(group: GroupDescription) -> bool:

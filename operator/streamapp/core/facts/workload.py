@@ -259,6 +259,11 @@ class Workload:
         """The StatefulSet, unless it is being deleted."""
         return None if self.statefulset is None or self.statefulset.deleting else self.statefulset
 
+    @property
+    def staying_pods(self) -> frozenset[str]:
+        """The UIDs of the pods that are not terminating."""
+        return frozenset(pod.uid for pod in self.pods if not pod.terminating)
+
     def pod(self, ordinal: Ordinal) -> Pod | None:
         """The pod of an ordinal, if there is one."""
         return next((pod for pod in self.pods if pod.ordinal == ordinal), None)

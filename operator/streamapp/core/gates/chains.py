@@ -168,6 +168,14 @@ LEARNER_GATES: tuple[Gate, ...] = (
 )
 """In place of the gates of coverage, where learners come on demand; a user's word overrides them likewise."""
 
+RESTLESS_GATES: tuple[Gate, ...] = (
+    group_is_stable,
+    no_member_is_foreign,
+    no_process_id_is_duplicated,
+    identity_holds,
+)
+"""Before a user's word alone restarts pods of a group that does not come to rest: a look shows who its members are."""
+
 CONVERGENCE_GATES: tuple[Gate, ...] = (
     group_is_stable,
     no_follow_up_is_scheduled,
@@ -198,6 +206,7 @@ _CHAINS = (
     COVERAGE_GATES,
     TWO_PLACES_GATES,
     LEARNER_GATES,
+    RESTLESS_GATES,
     CONVERGENCE_GATES,
     CONVERGED_GATES,
     STEP_END_BY_TASKS_GATES,

@@ -26,16 +26,13 @@ from streamapp.core.gates.chains import (
     NEVER_RAN_GATES,
     READINESS_GATES,
     REMOVAL_GATES,
+    RESTLESS_GATES,
     TWO_PLACES_GATES,
 )
 from streamapp.core.gates.drain_gates import progress
 from streamapp.core.gates.safety_gates import (
     facts_are_fresh,
-    group_is_stable,
-    identity_holds,
     no_follow_up_is_scheduled,
-    no_member_is_foreign,
-    no_process_id_is_duplicated,
 )
 from streamapp.core.reasons import Reason
 
@@ -107,10 +104,7 @@ def _is_restless(case: GateInput, override: CoverageOverride) -> bool:
     is_restart = candidate.kind is RemovalKind.RESTART and override.reason is Reason.RestartUncovered
     if not (is_restart and is_due) or comes_to_rest(case.snapshot.readings):
         return False
-    return (
-        first_refusal((group_is_stable, no_member_is_foreign, no_process_id_is_duplicated, identity_holds), case)
-        is None
-    )
+    return first_refusal(RESTLESS_GATES, case) is None
 
 
 def first_refusal(gates: Iterable[Gate], case: GateInput) -> Refusal | None:

@@ -332,7 +332,7 @@ def _known_to_be_dead(case: GateInput, group: GroupDescription, placement: Membe
         group,
         case.policy.timing.eviction_margin,
         for_good=lambda _: True,  # a static member is as dead as others, though nobody may put it out
-        staying_pods={pod.uid for pod in case.snapshot.workload.pods if not pod.terminating},
+        staying_pods=case.snapshot.workload.staying_pods,
     )
     ended = frozenset(key.id for one in found for key in one.members)
     return ended | _placed_where_none_runs(case, placement)
@@ -384,7 +384,7 @@ def every_task_ran_at_the_look(case: GateInput) -> Refusal | None:
     group, task_set = case.group(), case.task_set()
     if case.view is None or case.snapshot.was_at_rest or isinstance(group, Refusal) or isinstance(task_set, Refusal):
         return None
-    said = said_until(case.snapshot, case.reading.asked_at or case.reading.ended_at)
+    said = said_until(case.snapshot, case.reading.as_of)
     running = replace(case, view=replace(case.view, reports=said)).running(frozenset())
     idle = sorted(task_set.ids - (frozenset() if isinstance(running, Refusal) else running))
     return Refusal(Reason.TasksRestoring, f"task {first_few(idle)}", needs_rebalance=False) if idle else None
@@ -408,8 +408,8 @@ def members_perhaps_dead(case: GateInput) -> frozenset[str]:
     if isinstance(group, Refusal) or isinstance(placement, Refusal):
         return frozenset()
     workload, snapshot = case.snapshot.workload, case.snapshot
-    record = None if workload.statefulset is None else workload.statefulset.record
-    step = record.step if isinstance(record, HoldRecord) else None
+    record = case.evidence.hold_record
+    step = None if record is None else record.step
     captures = (*snapshot.observed, *(() if step is None else step.observed))
     former = of_former_runs(group, workload, placement, captures)
     doubted = perhaps_of_former_runs(group, workload, placement, snapshot.container_ends)
