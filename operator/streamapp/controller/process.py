@@ -230,11 +230,27 @@ class Operator:
         A StreamApp is received this way, too: an answer to a write of its status can carry the user's next wish, and
         the event that tells of it is no news then.
         """
-        if kind in _CACHED and self.cache.learn(kind, one) and kind == STREAM_APPS:
-            key = Key(one["metadata"]["namespace"], one["metadata"]["name"])
-            if self.applications.received(key) is not None:
-                self.applications.remember_resource(key, one)
-                self.queue.add(key)
+        if kind not in _CACHED or not self.cache.learn(kind, one):
+            return
+        key = Key(one["metadata"]["namespace"], one["metadata"]["name"])
+        if kind == STATEFUL_SETS:
+            self._count_replicas(key, one)
+        elif kind == STREAM_APPS and self.applications.received(key) is not None:
+            self.applications.remember_resource(key, one)
+            self.queue.add(key)
+
+    def _count_replicas(self, key: Key, statefulset: Json) -> None:
+        """Measure raises by the newest StatefulSet: after a removal, so many as before are more than there are.
+
+        A raise that was received while the removal was on its way is made now.
+        """
+        application = self.applications.find(key)
+        if application is None:
+            return
+        before, current = application.memory.current_replicas, statefulset["spec"].get("replicas", 1)
+        application.memory.current_replicas = current
+        if before is not None and current < before:
+            self._raise_first(key)
 
     def _remember(self, key: Key, resource: Json) -> None:
         """Remember a StreamApp, unless a newer version is known: a watch can be behind what a pass has read."""

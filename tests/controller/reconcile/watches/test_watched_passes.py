@@ -182,6 +182,41 @@ def test_a_raise_that_the_answer_to_a_write_told_first_is_made_all_the_same() ->
     at_rest(play)
 
 
+def of_two_replicas(cluster: Cluster) -> Json:
+    """The StatefulSet after a removal of which no watch has told yet."""
+    with patch.object(type(cluster.operator.cache), "put", lambda *_: False):
+        live = cluster.world.statefulset()
+        return cluster.world.store.put("statefulsets", {**live, "spec": {**live["spec"], "replicas": 2}})
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_to_as_many_as_before_a_removal_waits_for_no_pass() -> None:
+    async def play(cluster: Cluster) -> None:
+        operator = cluster.operator
+        with patch.object(operator.queue, "add"):
+            cluster.world.happen("wish", 2)
+            await asyncio.sleep(0.2)
+            operator.client.seen(STATEFUL_SETS, of_two_replicas(cluster))
+            cluster.world.happen("wish", 3)
+            assert await cluster.until_granted(3) < 0.3
+
+    at_rest(play)
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_that_came_while_a_removal_was_on_its_way_is_made_when_that_is_answered() -> None:
+    async def play(cluster: Cluster) -> None:
+        operator = cluster.operator
+        with patch.object(operator.queue, "add"):
+            answer = of_two_replicas(cluster)
+            cluster.asked.clear()
+            operator.client.seen(STATEFUL_SETS, answer)
+            assert await cluster.until_granted(3) < 0.3
+        assert cluster.asked[0] == "PATCH statefulsets/counter"
+
+    at_rest(play)
+
+
 @pytest.mark.guarantee(2)
 def test_a_streamapp_that_was_made_anew_is_judged_on_live_reads_before_anything_is_remembered_of_it() -> None:
     async def play(cluster: Cluster) -> None:
