@@ -231,6 +231,31 @@ def test_a_dry_run_and_an_operator_without_a_limit_claim_nothing(changes: dict[s
     assert need(decide(a_case(**changes), POLICY)) is RestoreNeed.NONE
 
 
+REFUSED: dict[str, dict[str, Any]] = {
+    "a dry run": {"dry_run": True},
+    "an invalid spec": {"fault": "replicas: too few"},
+    "an object that the API server refuses": {"fault": "denied by a policy", "is_rejected": True},
+}
+
+
+@pytest.mark.parametrize("app", REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize("place", [HELD, USED])
+def test_what_is_refused_keeps_its_place_as_long_as_agents_know_who_leaves(
+    app: dict[str, Any], place: RestorePlace
+) -> None:
+    still = decide(a_case(place=place, heard=example.leaving(2), app=app), POLICY)
+    assert (named(still), need(still)) == (None, RestoreNeed.LEARNING)
+    assert need(decide(a_case(place=place, app=app), POLICY)) is RestoreNeed.NONE
+
+
+@pytest.mark.parametrize(("place", "expected"), [(HELD, RestoreNeed.LEARNING), (USED, RestoreNeed.NONE)])
+def test_a_spec_that_does_not_say_whether_there_are_agents_keeps_the_place_that_is_held(
+    place: RestorePlace, expected: RestoreNeed
+) -> None:
+    case = a_case(place=place, agents=None, app={"fault": "unreadable"})
+    assert need(decide(case, ScalingPolicy())) is expected
+
+
 # The streams protocol.
 
 STREAMS = ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND)
@@ -275,7 +300,13 @@ def test_without_a_place_the_standbys_of_a_group_are_not_raised_for_a_rollout() 
 
 def test_raised_standbys_are_a_claim_until_they_are_put_back() -> None:
     seen = replace(RAISED, state=RaiseState.SEEN)
-    for changes in ({}, {"desired": 3}, {"app": {"paused": True}}):
+    for changes in (
+        {},
+        {"desired": 3},
+        {"app": {"paused": True}},
+        {"app": {"dry_run": True}},
+        {"app": {"fault": "no"}},
+    ):
         assert need(decide(a_streams_case(USED, seen, **changes), STREAMS)) is RestoreNeed.LEARNING
 
 

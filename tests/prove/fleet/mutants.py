@@ -144,6 +144,11 @@ def _begun_is_free() -> Iterator[Any]:
     yield patch.object(restore_claims, "_of_a_drain", of_a_drain)
 
 
+def _refused_is_done() -> Iterator[Any]:
+    """An invalid spec and a dry run end no learners, but take no place either."""
+    yield patch.object(restore_claims, "_of_what_has_begun", lambda _: restore_claims.NO_CLAIM)
+
+
 FLEET_MUTANTS = (
     Mutant("conflicts are not detected", _no_conflicts, "rival-in-hold"),
     Mutant("of rivals the older is served, whoever has a StatefulSet", _age_alone, "older-rival-new-process"),
@@ -162,6 +167,7 @@ FLEET_MUTANTS = (
     Mutant("the budget of learners is not asked", _no_budget, "budget-of-one"),
     Mutant("the budget is not asked before standbys are raised", _no_budget, "streams-budget-of-one", is_long=True),
     Mutant("learners of an earlier process take no place", _begun_is_free, "budget-new-process"),
+    Mutant("learners of a StreamApp that became invalid take no place", _refused_is_done, "budget-invalid"),
     Mutant("budgets are closed by namespace", _budgets_of_a_namespace, "quiet-neighbours"),
     Mutant(
         "a hold is fenced when all namespaces are listed",

@@ -182,6 +182,7 @@ BUDGETS = (
     _budget("budget-of-one", _at((4, "wish", 2), (5, "wish@1", 2), (5, "wish@2", 2)), _TWO_LEARNERS, share=0.3),
     _budget("budget-raise", _at((4, "wish", 2), (5, "wish@1", 2), (30, "wish@1", 4))),
     _budget("budget-pause", _at((4, "wish", 2), (5, "wish@1", 2), (30, "pause", 40))),
+    _budget("budget-invalid", _at((4, "wish", 2), (5, "wish@1", 2), (20, "break-spec", 60)), share=0.3),
     _budget("budget-deleted", _at((4, "wish", 2), (5, "wish@1", 2), (30, "delete-app", 0))),
     _budget("budget-rollout", _at((4, "template", 2), (5, "wish@1", 2)), share=0.3),
     _budget("budget-new-process", _at((4, "wish", 2), (5, "wish@1", 2), (30, "die", 0))),

@@ -22,10 +22,12 @@ NO_CLAIM = RestoreClaim()
 
 
 def restore_claim(draft: PlanBuilder) -> RestoreClaim:
-    """The claim; none without a limit, in a dry run, and where nothing leaves."""
+    """The claim; none without a limit, and where nothing leaves."""
     snapshot = draft.snapshot
-    if not snapshot.place.most or snapshot.app.dry_run or draft.outcome.verdict is Verdict.STALLED:
+    if not snapshot.place.most:
         return NO_CLAIM
+    if snapshot.app.dry_run or draft.outcome.verdict is Verdict.STALLED:
+        return _of_what_has_begun(draft)
     first = draft.restart_or_eviction
     refusal = first if isinstance(first, Refusal) else draft.disruptions.waits_for
     waits = draft.outcome.waits or (() if refusal is None else refusal.waits)
@@ -37,6 +39,16 @@ def restore_claim(draft: PlanBuilder) -> RestoreClaim:
     return RestoreClaim(
         need=need, leaving=wanted_to_leave(draft.evidence, draft.leaving), records_to_go=_records_to_go(waits)
     )
+
+
+def _of_what_has_begun(draft: PlanBuilder) -> RestoreClaim:
+    """While nothing is prepared: agents go on with learners until the announcement ends, whatever was refused.
+
+    An invalid spec does not say that there are agents. So none was asked, and a place that is held stays held.
+    """
+    is_unknown = draft.snapshot.place.is_held and draft.snapshot.agents is None
+    needs = (_of_raised_standbys(draft, None), _of_a_drain(draft.evidence, Leaving()))
+    return RestoreClaim(need=RestoreNeed.LEARNING) if is_unknown or RestoreNeed.LEARNING in needs else NO_CLAIM
 
 
 def _of_raised_standbys(draft: PlanBuilder, waiting: Refusal | None) -> RestoreNeed:
