@@ -103,15 +103,15 @@ class WordJudge:
         if replicas == 0:
             return  # (no pod is left that could run a task)
         self._judge.notes["steps closed"] += 1
+        sights = self._just_seen(writer)
         if "forced" in step and by_word.is_blind(seen):
-            if (why := by_word.wrong_with_the_end_of_a_step(self._judge._nodes, seen, replicas, step)) is not None:
+            why = by_word.wrong_with_the_end_of_a_step(self._judge._nodes, seen, replicas, step)
+            # By now brokers may describe who is left again: the step ends as every other one then.
+            since = [sight for sight in sights if sight.at > seen.undescribed_at]
+            if why is not None and all(_missing(since, replicas)):
                 self._judge.wrong(8, f"process {writer.number} says the step has ended, {why}")
             return
-        missing = [
-            "a member of a pod that went is listed" if max(sight.ordinals, default=0) >= replicas else missing
-            for sight in self._just_seen(writer)
-            for missing in (sight.for_the_end_of_a_step,)
-        ]
+        missing = _missing(sights, replicas)
         if all(missing):
             self._judge.wrong(8, f"process {writer.number} says the step has ended, although {_last(missing)}")
 
@@ -129,6 +129,16 @@ class WordJudge:
         within = SOON + 4 * board.slowest(now - FRESH)
         since = max((sight.at for sight in sights if now - sight.at > within), default=now)
         return [sight for sight in sights if now - sight.at <= within or (sight.at == since and now - since <= FRESH)]
+
+
+def _missing(sights: list[Sight], replicas: int) -> list[str]:
+    """What each look lacks for the end of a step that left so many replicas; empty: nothing."""
+    return [
+        "a member of a pod that went is listed"
+        if max(sight.ordinals, default=0) >= replicas
+        else sight.for_the_end_of_a_step
+        for sight in sights
+    ]
 
 
 def _last(missing: list[str]) -> str:

@@ -201,6 +201,25 @@ from tests.prove.story import Disturbance, Story
             id="the judge blamed a raise that went on record just after another hand had set the same value",
         ),
         pytest.param(
+            "streams-undescribed-kill seed=1 told:21:kill:1",
+            id="the judge asked for ready pods at the end of a step, though brokers described the group again",
+        ),
+        pytest.param(
+            "down-up-without-claims seed=1 kafka:17:api-slow:1",
+            id="a raise to as many as before the last removal was none until the next pass had read",
+        ),
+        pytest.param(
+            "down-4-3 seed=1 second:18:api-slow:1 removal:1:wish:4",
+            id="the same right after the removal, with other claims",
+        ),
+        pytest.param(
+            "budget-rollout seed=20261129000046 read:365:timeout-before kafka:270:deny:13 agent:360:crash-after "
+            "event:154:delayed:5",
+            id="a StreamApp whose StatefulSet a policy refused gave its place away while its learners went on",
+        ),
+        pytest.param("budget-raise seed=1 second:20:dry-run:100", id="the same in a dry run"),
+        pytest.param("budget-rollout seed=1 second:80:break-spec@1:100", id="the same with an invalid spec"),
+        pytest.param(
             "streams-tight-memory seed=1 write:11:wish:1", id="a hold for good reason that nobody gave up in the end"
         ),
     ],
