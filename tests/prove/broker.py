@@ -37,10 +37,10 @@ def ends_of(truth: GroupTruth, known: TaskSet, now: datetime) -> EndOffsets:
     return EndOffsets(read_at=now, partitions=dict.fromkeys(known.changelogs, end), committed={})
 
 
-def tasks_of(group: Group) -> TaskSet:
+def tasks_of(group: Group, *, with_hidden: bool = False) -> TaskSet:
     """Which tasks there are, by the topics; without a changelog none has state."""
     shown = task_set(len(group.tasks))
-    if not group.hides_changelogs:
+    if with_hidden or not group.hides_changelogs:
         return shown
     return TaskSet(tuple(replace(one, stateful=False, changelogs=(), stores={}) for one in shown.tasks))
 

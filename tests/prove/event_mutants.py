@@ -1,10 +1,12 @@
 """Deliberate faults in what keeps a pod where a silent or a rare event has befallen; each fails in its own scene.
 
 Without `taken_back` in the views of the agents alone nothing breaks: what the judgement made use of is compared with
-what they say right before the write. So one mutant takes both away.
+what they say right before the write. So one mutant takes both away. Another one forgets changelogs that were in view,
+and those that the topology of the brokers names: one of the two is enough.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,13 +15,17 @@ from streamapp.controller.apps import group_poller
 from streamapp.controller.reconcile import apply, gather
 from streamapp.core import decide
 from streamapp.core.evidence import agent_views, readings
+from streamapp.core.facts import topology
 from streamapp.core.facts.group import GroupReading, GroupUnreadable
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
+from streamapp.core.facts.topology import BrokerSubtopology
 from streamapp.core.facts.workload import Volume, Workload
 from streamapp.core.gates import evaluate
 from streamapp.core.gates.case import GateInput
 from streamapp.core.reasons import Reason
 from streamapp.kube.objects import from_json
 from tests.prove.mutants import Mutant
+from tests.prove.streams import ports
 
 Json = dict[str, Any]
 
@@ -43,7 +49,17 @@ def _topics_are_believed() -> Iterator[Any]:
 
 
 def _changelogs_are_forgotten() -> Iterator[Any]:
+    """What the coordinator names counts no more than what its broker lists, nor does what was in view before."""
+    sound = topology.universe_of_broker
+
+    def universe_of_broker(
+        application_id: str, known: Sequence[BrokerSubtopology], partitions: Mapping[str, int], by_text: TaskSet | None
+    ) -> TaskSet | TopologyUnknown:
+        listed = [replace(each, changelogs=each.changelogs & partitions.keys()) for each in known]
+        return sound(application_id, listed, partitions, by_text)
+
     yield patch.object(readings, "changelogs_gone", lambda *_: "")
+    yield patch.object(ports, "universe_of_broker", universe_of_broker)
 
 
 def _lost_is_bound() -> Iterator[Any]:

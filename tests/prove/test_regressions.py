@@ -222,6 +222,14 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "streams-tight-memory seed=1 write:11:wish:1", id="a hold for good reason that nobody gave up in the end"
         ),
+        pytest.param(
+            "streams-demand-changelog-unseen seed=1 kafka:37:freeze:12",
+            id="a process that took over believed that a streams group has no changelog",
+        ),
+        pytest.param(
+            "streams-demand-changelog-unseen seed=1 read:40:crash-before",
+            id="so did one that never saw the changelog, after it was seen again",
+        ),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

@@ -19,7 +19,10 @@ from streamapp.core.facts.group import (
 )
 from streamapp.core.facts.group import Member as Shown
 from streamapp.core.facts.ids import TaskId
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
+from streamapp.core.facts.topology import BrokerSubtopology, universe_of_broker
 from streamapp.core.reasons import Reason
+from tests.prove.broker import tasks_of
 from tests.prove.calls import PortedGroup
 from tests.prove.group import SESSION_TIMEOUT, Member
 from tests.prove.streams import coordinator
@@ -29,6 +32,9 @@ from tests.prove.streams.truth import MOST_STANDBYS, Share, StreamsTruth
 UNDESCRIBED = GroupUnreadable(
     Reason.GroupProtocolUnsupported, "the brokers cannot describe it", is_of_streams_protocol=True
 )
+
+TOPICS_OF = "wordcount"
+"""The application ID before the names of all changelogs, whatever the application's own one is."""
 
 
 class PortedStreamsGroup(PortedGroup):
@@ -70,6 +76,15 @@ class PortedStreamsGroup(PortedGroup):
         told = await self._call(setting, site="config")
         return Poll(_with(answer, StandbySettingUnread(told) if isinstance(told, str) else told))
 
+    async def task_set(self) -> TaskSet | TopologyUnknown:
+        """Find out which tasks there are."""
+
+        async def look() -> TaskSet | TopologyUnknown:
+            return tasks_by_brokers(self.group)
+
+        answer = await self._call(look)
+        return TopologyUnknown(answer) if isinstance(answer, str) else answer
+
     async def trigger_rebalance(self, like_member: str) -> None:
         """Never called: nobody joins a streams group to find something out."""
         raise AssertionError(f"a rebalance of a streams group is triggered with a member like {like_member}")
@@ -107,6 +122,19 @@ def described_streams(truth: StreamsTruth, standbys: StandbySetting | StandbySet
         epoch=truth.generation, assignment_epoch=truth.assigned_epoch, broker_release=RELEASE, standbys=standbys
     )
     return GroupDescription(truth.state, members, streams)
+
+
+def tasks_by_brokers(group: coordinator.StreamsGroup) -> TaskSet | TopologyUnknown:
+    """Which tasks there are, by the topology that StreamsGroupDescribe shows and the topics that brokers list.
+
+    The coordinator has the topology from the members and names each changelog, whatever topics its broker can see.
+    """
+    shown = tasks_of(group, with_hidden=True)
+    sources = frozenset(one.topic for task in shown.tasks for one in task.source_partitions)
+    listed = sources | tasks_of(group).topics
+    topology = BrokerSubtopology(number=0, sources=sources, changelogs=shown.topics)
+    partitions = dict.fromkeys(sorted(listed), len(shown.tasks))
+    return universe_of_broker(TOPICS_OF, (topology,), partitions, by_text=None)
 
 
 def _with(group: GroupDescription, standbys: StandbySetting | StandbySettingUnread) -> GroupDescription:
