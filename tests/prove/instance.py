@@ -6,6 +6,7 @@ any call, and can be frozen at any call while another one takes its place.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from streamapp.controller.apps.apps import Application, ClusterAccess
 from streamapp.controller.apps.memory import Memory
@@ -48,8 +49,8 @@ class _Operator(Operator):
             agent_key_file=str(KEY_FILE),
             restores_per_cluster=instance.setup.restores,
         )
-        # Its lease is never found to be over: what a later one writes has to stop it.
-        leadership = without_lease(loop.now())
+        # Its lease is never found to be over: what a later one writes has to stop it, or to show it that it is over.
+        leadership = replace(without_lease(loop.now()), lost=instance.die)
         super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
         self._reconciler._recorder = VisitRecorder(instance.visited, instance.truths.__getitem__)

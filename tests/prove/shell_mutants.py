@@ -40,6 +40,7 @@ AGENTS_SAY = f"{AGENTS}::test_a_pod_is_taken_only_if_the_agents_still_say_the_sa
 WAKES_UP = f"{ELECTION}::test_a_leader_that_wakes_up_late_knows_that_before_it_has_asked_anybody"
 ASKS = f"{ELECTION}::test_asking_the_api_server_shows_a_term_that_is_over_before_the_clock_does"
 OVER_THERE = f"{THREAD}::test_a_term_that_is_over_there_is_over_here"
+REPLACED = f"{RECONCILE}/test_record_fence.py::test_a_process_that_a_later_one_has_replaced_takes_no_pod_and_ends"
 FOREIGN = f"{FENCES}::test_an_object_of_another_owner_is_not_touched"
 
 MESSAGE = "a clear message"
@@ -149,12 +150,17 @@ LEDGER: Mapping[str, Entry] = {
     "reconciler.Reconciler._rest: ask _is_all_done 1": Entry(
         2, test=f"{WATCHED}::test_the_first_step_after_a_rest_is_made_on_live_reads"
     ),
+    "record_fence.fence: call give_way 1": Entry(2, test=REPLACED),
+    "leadership.Alone.give_way: raise NotLeadingError 1": Entry(2, test=REPLACED),
     "election.Elector.check: ask leads 1": Entry(2, test=WAKES_UP),
     "election.Elector.check: call _lose 1": Entry(2, test=WAKES_UP),
     "election.Elector.confirm: call check 1": Entry(
         2, test=f"{ELECTION}::test_a_lease_that_still_names_it_confirms_no_term_that_is_over_by_the_clock"
     ),
     "election.Elector.confirm: call _verify_own 1": Entry(2, test=ASKS),
+    "election.Elector.give_way: call confirm 1": Entry(
+        2, test=f"{ELECTION}::test_a_later_number_on_record_ends_a_leader_only_if_the_lease_is_another_s"
+    ),
     "election.Elector.look: ask leads 1": Entry(
         2, test=f"{ELECTION}::test_the_first_replica_leads_at_once_and_the_next_stands_by_and_sees_it"
     ),

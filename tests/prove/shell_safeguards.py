@@ -31,7 +31,9 @@ import streamapp
 ROOMS = ("controller/reconcile", "controller/leader", "kube/client", "kube/objects")
 """Folders of the product whose safeguards are found."""
 REFUSALS = frozenset({"ConflictError", "NotLeadingError", "RaisePendingError", "InvalidError"})
-GUARDS = frozenset({"check", "confirm", "_check_again", "_check_agents", "_lose", "_verify_own", "_refuse_foreign"})
+GUARDS = frozenset(
+    {"check", "confirm", "give_way", "_check_again", "_check_agents", "_lose", "_verify_own", "_refuse_foreign"}
+)
 ANSWERS = {
     "_freshness": "lambda: None",
     "_still_desired": "lambda *_: None",

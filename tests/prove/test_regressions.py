@@ -230,6 +230,11 @@ from tests.prove.story import Disturbance, Story
             "streams-demand-changelog-unseen seed=1 read:40:crash-before",
             id="so did one that never saw the changelog, after it was seen again",
         ),
+        pytest.param(
+            "container-renamed-beside-a-sidecar seed=20261129000053 second:2:skew:-2 kafka:85:freeze:12 "
+            "read:326:crash-before event:76:delayed:60 removal:2:slow:30000",
+            id="a process that woke up beside its successors read all anew, and took a pod",
+        ),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

@@ -338,6 +338,23 @@ def test_asking_the_api_server_shows_a_term_that_is_over_before_the_clock_does()
 
 
 @pytest.mark.guarantee(2)
+def test_a_later_number_on_record_ends_a_leader_only_if_the_lease_is_another_s() -> None:
+    """Records keep the numbers of a Lease that was counted before, and of processes without one."""
+
+    async def story(election: Election) -> None:
+        first = election.add()
+        await election.until(first.believes, 5)
+        await first.elector.give_way(10**9)
+        assert (first.losses, first.believes()) == (0, True)
+        election.remove()
+        with pytest.raises(NotLeadingError, match="it is gone"):
+            await first.elector.give_way(10**9)
+        assert (first.losses, first.believes()) == (1, False)
+
+    play(story)
+
+
+@pytest.mark.guarantee(2)
 def test_a_lease_that_still_names_it_confirms_no_term_that_is_over_by_the_clock() -> None:
     async def story(election: Election) -> None:
         first = election.add()

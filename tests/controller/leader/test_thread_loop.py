@@ -115,5 +115,7 @@ def test_a_term_that_is_over_there_is_over_here() -> None:
             assert not remote.leads()
             with pytest.raises(NotLeadingError, match="it is over"):
                 remote.check()
+            with pytest.raises(NotLeadingError, match="process 5 has written it"):
+                await remote.give_way(5)
 
     asyncio.run(ask())

@@ -184,6 +184,8 @@ class Memory:
     """Whether this process has read or written a hold record, or knows by a pass that none is needed."""
     is_fenced: bool = False
     """Whether this process has written its own epoch into the hold record it found, or beside one it cannot read."""
+    fenced_lease: int = 0
+    """The number of that epoch's process: a larger one in the record is of a process that began to act later."""
     is_record_unread: bool = False
     """Whether it was written beside one: the epoch is written into the record as soon as that can be read."""
     rejection: RejectedObjects | None = None
@@ -207,6 +209,11 @@ class Memory:
     """The last comparison of the StatefulSet with what the spec makes of it."""
     put_back: PutBack | None = None
     """The field that was put back last."""
+
+    def note_fence(self, lease: int) -> None:
+        """Remember that our own epoch is written; only the first number tells which ones are of later processes."""
+        self.fenced_lease = self.fenced_lease if self.is_fenced else lease
+        self.is_fenced = True
 
     def follow_record(self, record: HoldRecord | RecordUnreadable | None) -> None:
         """Remember the setting of the group that must be put back, by a hold record that was read.

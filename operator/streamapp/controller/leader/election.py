@@ -6,7 +6,6 @@ from the sending of its last renewal that was answered; whoever stands by takes 
 """
 
 import asyncio
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import NoReturn
 import structlog
 
 from streamapp.controller.leader.clock import seconds_since_boot
-from streamapp.controller.leader.leadership import NotLeadingError
+from streamapp.controller.leader.leadership import NotLeadingError, end_process
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import Key
@@ -67,11 +66,6 @@ class LeaseTiming:
                 f"STREAMAPP_LEASE_RENEW_SECONDS={self.renew:g} or less: a renewal that fails has to be tried again"
             )
         return ""
-
-
-def end_process() -> NoReturn:
-    """End this process as it stands: nothing that waits in it is sent any more."""
-    os._exit(1)
 
 
 class Elector:
@@ -126,6 +120,10 @@ class Elector:
         """Ask the API server whether the Lease is still this process's."""
         self.check()
         self._verify_own(await leases.find(self._client, self._key))
+
+    async def give_way(self, number: int) -> None:  # noqa: ARG002 (another Lease may have counted up to it)
+        """Ask the API server whether the Lease is still this process's."""
+        await self.confirm()
 
     def blind(self) -> str:
         """Why it is not known who leads."""

@@ -5,11 +5,17 @@ Asked by `reconcile.apply`, `reconcile.gather`, `http.probes` and the API client
 """
 
 import asyncio
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NoReturn, Protocol
+
+import structlog
 
 from streamapp.kube.client.errors import KubeError
+
+log = structlog.get_logger()
 
 
 class NotLeadingError(KubeError):
@@ -36,6 +42,9 @@ class Leadership(Protocol):
     async def confirm(self) -> None:
         """Ask the API server for the same; as `check`, or another KubeError where it gives no answer."""
 
+    async def give_way(self, number: int) -> None:
+        """Return if this process leads although one with this later number has written; else as `check`."""
+
     def blind(self) -> str:
         """Why this process does not know who leads, as a sentence; empty where it does."""
 
@@ -60,6 +69,8 @@ class Alone:
     transitions: int = 0
     """The number of this process, which no other has that ran before: it fences what that one wrote or sent."""
     holder: str = ""
+    lost: Callable[[], object] = lambda: None
+    """Ends the process."""
 
     def leads(self) -> bool:
         """Always."""
@@ -70,6 +81,12 @@ class Alone:
 
     async def confirm(self) -> None:
         """Nothing to confirm."""
+
+    async def give_way(self, number: int) -> None:
+        """End this process: it was replaced while it stood still or was cut off, and no Lease shows that."""
+        log.error("a later process acts, this one ends", number=self.transitions, later=number)
+        self.lost()
+        raise NotLeadingError("hold record", f"process {number} has written it", "it goes on; this one ends")
 
     def blind(self) -> str:
         """Nothing to see."""
@@ -94,7 +111,12 @@ def without_lease(now: datetime) -> Alone:
     Args:
         now: When it starts, which numbers it.
     """
-    return Alone(transitions=int(now.timestamp()) % MOST_TRANSITIONS)
+    return Alone(transitions=int(now.timestamp()) % MOST_TRANSITIONS, lost=end_process)
+
+
+def end_process() -> NoReturn:
+    """End this process as it stands: nothing that waits in it is sent any more."""
+    os._exit(1)
 
 
 ALONE = Alone()

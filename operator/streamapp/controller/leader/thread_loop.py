@@ -81,6 +81,10 @@ class RemoteLeadership:
         """As the one that it stands for."""
         await self._own.run(self._of.confirm())
 
+    async def give_way(self, number: int) -> None:
+        """As the one that it stands for."""
+        await self._own.run(self._of.give_way(number))
+
     async def stand(self) -> None:
         """As the one that it stands for."""
         await self._own.run(self._of.stand())

@@ -14,9 +14,7 @@ process that does not lead begins no step at all.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import structlog
@@ -33,6 +31,7 @@ from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import ERROR, SUCCESS, TOLERATED, Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError, ToleratedError
+from streamapp.controller.reconcile import record_fence
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.controller.reconcile.owned import OwnedObjects
 from streamapp.core.actions import order
@@ -44,7 +43,6 @@ from streamapp.core.actions.decision import (
     Decision,
     Evict,
     ExpandVolume,
-    Fence,
     GrantReplicas,
     KeepClaims,
     OpenBudget,
@@ -60,7 +58,7 @@ from streamapp.core.actions.decision import (
 )
 from streamapp.core.evidence.agent_views import views
 from streamapp.core.evidence.readings import changed_since
-from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
+from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Pod
 from streamapp.core.reasons import Reason
@@ -196,7 +194,8 @@ class Applier:
         with self._observed(facts.key, (step,), on_step), ahead():
             check = _still_desired(facts, received)
             live = await statefulsets.raise_to(self._client, live, step.fence, step.to_replicas, written, check)
-        facts.application.memory.is_fenced = True
+        number = record.epoch.lease if isinstance(record, HoldRecord) else 0
+        facts.application.memory.note_fence(max(self._leadership.transitions, number))
         facts.application.memory.rejection = None  # it accepts the object again, or did not refuse this one
         return live
 
@@ -230,29 +229,8 @@ class Applier:
                 on_step(step, result == SUCCESS)
 
     async def fence_hold_record(self, facts: ReplicaFacts, lease: int, now: datetime) -> bool:
-        """Write our own epoch into a hold record that another process left; return whether that was done.
-
-        From then on a removal which that process had prepared finds another version of the object and fails. A record
-        that cannot be read stays as it is, with the epoch beside it: an operator of another version may read it.
-        """
-        memory, statefulset = facts.application.memory, facts.statefulset
-        record = None if statefulset is None or not statefulset.is_ours else statefulset.record
-        is_readable_again = memory.is_record_unread and facts.is_live and isinstance(record, HoldRecord)
-        if memory.is_fenced and not is_readable_again:
-            return False
-        if statefulset is None or (isinstance(record, RecordUnreadable) and statefulset.is_half_made):
-            record = None  # nothing can be removed yet, and the API server refuses a part of it
-        if statefulset is not None and record is not None:
-            fence = Fence(statefulset.uid, statefulset.resource_version)
-            write = partial(statefulsets.grant, self._client, facts.key, fence, statefulset.replicas)
-            if isinstance(record, HoldRecord):
-                found = record.dated_until(now).found_at(facts.app.generation)
-                await write(replace(found, epoch=record.epoch.next(lease, now)))
-            else:
-                stands = statefulsets.record_as_it_stands(facts.live_statefulset or {})
-                await write(stands, epoch=NO_EPOCH.next(lease, now))
-        memory.is_fenced, memory.is_record_unread = True, isinstance(record, RecordUnreadable)
-        return record is not None
+        """Write our own epoch into a hold record that another process left; return whether that was done."""
+        return await record_fence.fence(self._client, self._leadership, facts, lease, now)
 
     def owned_objects_stand(self, gathered: Gathered) -> bool:
         """Whether Service and budget are there as the spec wants them, by what the watches told."""
