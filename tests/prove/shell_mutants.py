@@ -40,7 +40,7 @@ AGENTS_SAY = f"{AGENTS}::test_a_pod_is_taken_only_if_the_agents_still_say_the_sa
 WAKES_UP = f"{ELECTION}::test_a_leader_that_wakes_up_late_knows_that_before_it_has_asked_anybody"
 ASKS = f"{ELECTION}::test_asking_the_api_server_shows_a_term_that_is_over_before_the_clock_does"
 OVER_THERE = f"{THREAD}::test_a_term_that_is_over_there_is_over_here"
-REPLACED = f"{RECONCILE}/test_record_fence.py::test_a_process_that_a_later_one_has_replaced_takes_no_pod_and_ends"
+REPLACED = f"{LEADER}/test_record_fence.py::test_a_process_that_a_later_one_has_replaced_takes_no_pod_and_ends"
 FOREIGN = f"{FENCES}::test_an_object_of_another_owner_is_not_touched"
 
 MESSAGE = "a clear message"
