@@ -349,6 +349,7 @@ LEDGER: Mapping[Named, Entry] = {
     ("CONVERGENCE_GATES", "every_task_says_it_runs"): Entry(
         "wiped-in-hold", (("CONVERGENCE_GATES", "group_is_stable"),)
     ),
+    ("CONVERGED_GATES", "no_member_is_foreign"): Entry("down-up-without-claims seed=1 told:15:crash-after"),
     ("CONVERGED_GATES", "facts_are_fresh_or_at_rest"): Entry(
         "streams-demand-pause seed=35 removal:1:brokers-slow:4 second:38:kill:0"
     ),

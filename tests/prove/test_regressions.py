@@ -205,6 +205,10 @@ from tests.prove.story import Disturbance, Story
             id="the judge asked for ready pods at the end of a step, though brokers described the group again",
         ),
         pytest.param(
+            "down-up-without-claims seed=1 told:15:crash-after",
+            id="a look from before its own evictions showed a pod that had gone as one that runs its tasks",
+        ),
+        pytest.param(
             "down-up-without-claims seed=1 kafka:17:api-slow:1",
             id="a raise to as many as before the last removal was none until the next pass had read",
         ),

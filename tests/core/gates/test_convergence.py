@@ -214,6 +214,12 @@ def test_the_word_rests_on_a_fresh_look_unless_nothing_was_done_since_it_was_sai
     assert missing(snapshot) == found
 
 
+def test_a_member_without_a_pod_may_be_of_one_that_has_just_gone() -> None:
+    """Without claims nothing but the pod told whose it is: its tasks are said to run, and a rebalance is due."""
+    gone = replace(example.member(3, standby=(0,)), client_host="10.9.9.9", client_id="?")
+    assert missing(steady(members=(*GROUP, gone))) == ("ForeignMember", True)
+
+
 def test_the_group_is_read_again_at_once_where_only_a_fresh_look_is_missing() -> None:
     old, fresh = decide(steady(readings=(LONG_ASKED,)), POLICY), decide(steady(), POLICY)
     assert (old.needs_fresh_group, old.waits_for_news) == (True, False)

@@ -188,10 +188,11 @@ An unread group is refused by `group_is_stable`, an unknown topology by `every_t
 would refuse them.
 """
 
-CONVERGED_GATES: tuple[Gate, ...] = (facts_are_fresh_or_at_rest, every_task_ran_at_the_look)
-"""What is asked last before `Converged` is True, so that old facts hide no better reason.
+CONVERGED_GATES: tuple[Gate, ...] = (no_member_is_foreign, facts_are_fresh_or_at_rest, every_task_ran_at_the_look)
+"""What is asked last before `Converged` is True, so that neither a stranger nor old facts hide a better reason.
 
-An unread group and an unknown topology are refused before."""
+An unread group and an unknown topology are refused before. A member without a pod can be of one that has just gone:
+nothing shows then that its tasks run, and a rebalance is due as it leaves."""
 
 STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 """For the end of a step, when its pods and their members are gone."""
