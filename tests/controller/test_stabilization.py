@@ -1,4 +1,4 @@
-"""The stabilization window goes on where another process takes over.
+"""The stabilization window goes on where another process takes over, and begins anew where a change was missed.
 
 The API server dates `spec.replicas`, but no write through `scale`: there the status says since when.
 """
@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from streamapp.api.names import HOLD
 from streamapp.kube.objects.from_json import replicas_written_at
-from tests.controller.doubles.bench import Bench, a_bench
+from tests.controller.doubles.bench import NAME, Bench, a_bench
+from tests.controller.doubles.fake_pods import NAMESPACE
 
 Json = dict[str, Any]
 WINDOW_SECONDS = 3600
@@ -70,6 +72,41 @@ def test_a_window_begins_anew_where_the_number_changed_while_nobody_looked() -> 
     run(play)
 
 
+@pytest.mark.guarantee(8)
+def test_a_window_begins_anew_where_a_process_that_looks_on_missed_a_raise() -> None:
+    async def play(bench: Bench) -> None:
+        bench.desired(2, scaleDown={"stabilizationWindow": f"{WINDOW_SECONDS}s"})
+        await bench.make_pass()
+        bench.clock.move(WINDOW_SECONDS - 60)
+        bench.desired(4)
+        bench.desired(2)
+        changed_at = bench.clock.now()
+        await look_on(bench, 120)
+        assert (bench.granted(), bench.condition("ScaleDownHeld")) == (4, ("True", "Stabilizing"))
+        assert datetime.fromisoformat(noted(bench)["since"]) >= changed_at
+        bench.clock.move(WINDOW_SECONDS)
+        await look_on(bench, 120)
+        assert (bench.granted(), bench.wrongs) == (2, [])
+
+    run(play)
+
+
+@pytest.mark.guarantee(8)
+def test_a_hold_of_the_user_starts_anew_where_a_process_that_looks_on_missed_a_raise() -> None:
+    async def play(bench: Bench) -> None:
+        hold(bench)
+        bench.desired(2)
+        await look_on(bench, 60)
+        bench.desired(4)
+        bench.desired(2)
+        changed_at = bench.clock.now().replace(microsecond=0)
+        await look_on(bench, 60)
+        assert bench.condition("ScaleDownHeld") == ("True", "HeldByUser")
+        assert datetime.fromisoformat(bench.status()["scaleDown"]["since"]) >= changed_at
+
+    run(play)
+
+
 def test_what_the_status_says_of_the_window_changes_with_the_spec_alone() -> None:
     async def play(bench: Bench) -> None:
         bench.desired(3, scaleDown={"stabilizationWindow": f"{WINDOW_SECONDS}s"})
@@ -90,6 +127,20 @@ async def live_for_a_while(bench: Bench, passes: int = 3) -> None:
     for _ in range(passes):
         bench.clock.move(2)
         await bench.make_pass()
+
+
+async def look_on(bench: Bench, seconds: int) -> None:
+    """Have the process make passes for so long."""
+    for _ in range(0, seconds, 2):
+        bench.clock.move(2)
+        await bench.make_pass()
+
+
+def hold(bench: Bench) -> None:
+    """Keep the pods, as a user does."""
+    app = bench.server.get("streamapps", NAMESPACE, NAME)
+    assert app is not None
+    bench.server.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": {HOLD: "not today"}}})
 
 
 def noted(bench: Bench) -> Json:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from streamapp.api.status.progress import completion_time, lag_falling
+from streamapp.api.status.progress import completion_time, lag_falling, scale_down_status
+from streamapp.api.v1alpha1.status import DesiredStatus, ScaleDownStatus
+from streamapp.core.decide import decide
 from streamapp.core.evidence.eta import Estimate, EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.facts.hold_record import Forced, ForcedBy
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
@@ -98,6 +100,21 @@ def test_what_is_held_before_it_is_on_record_has_no_id_yet_and_began_when_desire
         "waitingFor": 0,
         "reason": "HeldByUser",
     }
+
+
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize(
+    ("generation", "since"), [(5, "11:30"), (6, "11:30"), (7, "11:50")], ids=["same", "one change", "two changes"]
+)
+def test_what_is_held_before_it_is_on_record_keeps_its_start_unless_a_raise_can_lie_between(
+    generation: int, since: str
+) -> None:
+    held = a_snapshot(record=None, app={"held_because": "the month is being closed", "generation": generation})
+    noted = DesiredStatus(replicas=1, since=ago(1800), generation=5)
+    before = ScaleDownStatus(target=1, desired=noted, since=ago(1800), reason="HeldByUser")
+    told = scale_down_status(decide(held, ScalingPolicy()), held, before)
+    assert told is not None
+    assert told.since == datetime.fromisoformat(f"2026-11-21T{since}:00Z")
 
 
 @pytest.mark.parametrize(

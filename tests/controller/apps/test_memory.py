@@ -212,6 +212,27 @@ def test_a_new_process_takes_what_must_be_put_back_from_the_status_if_the_record
     assert memory.lost_standbys(bare, OTHER) is None
 
 
+@pytest.mark.guarantee(8)
+@pytest.mark.parametrize(
+    ("generation", "since"), [(5, 0), (6, 0), (7, 60)], ids=["the same", "the next", "one in between was missed"]
+)
+def test_what_is_desired_counts_from_when_every_change_of_it_was_seen(generation: int, since: int) -> None:
+    memory = Memory(uid="u")
+    for second, seen in ((0, 5), (60, generation), (120, generation - 1), (180, generation)):
+        memory.record_desired(2, seen, NOW + timedelta(seconds=second))
+    assert [(one.at - NOW) // timedelta(seconds=1) for one in memory.desired_samples] == [since]
+
+
+@pytest.mark.guarantee(8)
+def test_what_was_noted_of_the_desired_replicas_ends_with_a_change_that_was_missed() -> None:
+    memory = Memory(uid="u")
+    memory.record_desired(2, 5, NOW, NOW - timedelta(hours=1))
+    memory.record_desired(2, 6, NOW)
+    assert memory.desired_noted_since == NOW - timedelta(hours=1)
+    memory.record_desired(2, 8, NOW)
+    assert memory.desired_noted_since is None
+
+
 @pytest.mark.guarantee(2)
 def test_what_a_pass_was_done_with_is_not_lost() -> None:
     memory, statefulset = Memory(uid="u"), example.workload().statefulset

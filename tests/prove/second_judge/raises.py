@@ -29,6 +29,7 @@ class Raise:
     target: int
     in_hold: bool
     is_done: bool = False
+    """The replicas were there: it cancels a hold alone, or was made. What takes them away later is no part of it."""
 
 
 class Raises(Listener):
@@ -57,7 +58,7 @@ class Raises(Listener):
         is_raise = is_held and desired > int(before["spec"].get("replicas", 1))
         is_new = self._raise is None or self._raise.target != desired
         if is_new and (is_raise or desired > self.stage.current()):
-            self._raise = Raise(self.stage.now, desired, is_held)
+            self._raise = Raise(self.stage.now, desired, is_held, is_done=desired <= self.stage.current())
 
     def wrote(self, write: Write) -> None:
         """A raise of the StatefulSet."""
@@ -79,7 +80,7 @@ class Raises(Listener):
             return
         kind, bound, since = self._circumstances(one.at)
         is_late = self.stage.now - since > bound + CANCELLED
-        if self.stage.current() < one.target:
+        if self.stage.current() < one.target and not one.is_done:
             if is_late:
                 self._late(one, kind, f"is not made after {self.stage.now - one.at:.2f} s")
                 self._raise = None

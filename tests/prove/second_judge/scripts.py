@@ -76,7 +76,19 @@ LOWER_AGAIN = Script(
     (("wait", 0, 5), ("scale-down", 5, 5), ("scale", 2, 9), ("scale", 1, 45)),
     ending=0,
 )
-FOUND = (LOWER_AGAIN,)
+UP_AND_DOWN = Script(
+    "in a user's hold, the replicas are raised and lowered at once",
+    "four pods",
+    (("wait", 0, 5), ("hold", 1, 3), ("scale", 2, 30), ("scale", 4, 0), ("scale", 2, 26)),
+    ending=0,
+)
+UP_THEN_GONE = Script(
+    "a raise cancels a hold, and the StatefulSet is deleted two seconds later",
+    "four pods",
+    (("wait", 0, 5), ("scale", 3, 8), ("scale", 4, 2), ("delete-statefulset", 0, 8)),
+    ending=0,
+)
+FOUND = (LOWER_AGAIN, UP_AND_DOWN, UP_THEN_GONE)
 """What the machine found, in the product or in a judge."""
 
 TOUR = (DOWN, DOWN_UP, KILL, UP, BEHIND, MISMATCH, FORCED, DARK, FRESH_VOLUME, ON_DEMAND, HELD, FROZEN)

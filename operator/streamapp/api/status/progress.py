@@ -72,7 +72,7 @@ def scale_down_status(
     hold_id = hold.id if hold else step.hold_id if step else None
     granted = 0 if snapshot.workload.statefulset is None else snapshot.workload.statefulset.replicas
     since = began(decision, previous, hold_id)
-    if since is None and hold_id is None:
+    if hold_id is None and (since is None or not _goes_on(previous, snapshot)):
         since = snapshot.app.desired.lower_since(granted)  # nothing is on record while a user holds it
     target = _target(decision, record, snapshot)
     shown = _shown(decision, snapshot.now, insight)
@@ -92,6 +92,12 @@ def scale_down_status(
         reason=decision.reason.name,
         forced=_forced(hold.forced if hold else step.forced if step else None),
     )
+
+
+def _goes_on(previous: ScaleDownStatus | None, snapshot: Snapshot) -> bool:
+    """Whether the status that stands is of this wait: two changes of the spec can be a raise and its end."""
+    noted = None if previous is None else previous.desired
+    return noted is not None and snapshot.app.generation <= noted.generation + 1
 
 
 def _desired(snapshot: Snapshot, granted: int) -> DesiredStatus | None:

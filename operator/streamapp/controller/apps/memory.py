@@ -125,6 +125,8 @@ class Memory:
     uid: str
     """Of the StreamApp; another UID under the same name is another application."""
     desired_samples: list[DesiredSample] = field(default_factory=list)
+    desired_generation: int | None = None
+    """The latest generation of the StreamApp at which they were seen."""
     desired_noted_since: datetime | None = None
     """Since when they are as they are, as an earlier process noted it; None: it noted nothing of this number."""
     desired_unchanged_since: datetime | None = None
@@ -247,8 +249,15 @@ class Memory:
         if self.agents is not None:
             self.agents = replace(self.agents, ends=())
 
-    def record_desired(self, replicas: int, at: datetime, noted_since: datetime | None = None) -> None:
-        """Remember the desired replicas from now on; where they are new here, what was noted of just this spec, too."""
+    def record_desired(self, replicas: int, generation: int, at: datetime, noted_since: datetime | None = None) -> None:
+        """Remember the desired replicas from now on; where they are new here, what was noted of just this spec, too.
+
+        If a change of the spec was missed, they can have been others in between: what was seen before says nothing.
+        """
+        seen = generation if self.desired_generation is None else self.desired_generation
+        if generation > seen + 1:
+            self.desired_samples = []
+        self.desired_generation = max(seen, generation)
         if not self.desired_samples or self.desired_samples[-1].replicas != replicas:
             self.desired_noted_since = noted_since
             self.desired_samples.append(DesiredSample(at, replicas))

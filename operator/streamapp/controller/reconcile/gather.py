@@ -181,8 +181,8 @@ class Gatherer:
         streamapp = parse(resource, None if known is None else known.parsed)
         application = self._applications.get(key, streamapp.metadata.uid)
         application.parsed = Parsed(resource, streamapp)
-        memory = application.memory
-        memory.record_desired(streamapp.replicas, read_at, desired_since(streamapp, read_at))
+        memory, generation = application.memory, streamapp.metadata.generation
+        memory.record_desired(streamapp.replicas, generation, read_at, desired_since(streamapp, read_at))
         # The date first: it is of the API server's clock, the note of another machine's.
         memory.desired_unchanged_since = from_json.replicas_written_at(resource) or memory.desired_noted_since
         facts = ReplicaFacts(
