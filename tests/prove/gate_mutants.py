@@ -364,6 +364,7 @@ LEDGER: Mapping[Named, Entry] = {
     ("STEP_END_BY_TASKS_GATES", "every_task_is_active_once"): Entry(
         "down-4-2", (("STEP_END_BY_TASKS_GATES", "every_task_runs"),)
     ),
+    ("STEP_END_BY_TASKS_GATES", "every_task_ran_at_the_look"): Entry("streams-demand-down-3-2 seed=1 told:28:wish:3"),
     ("STEP_END_BY_TASKS_GATES", "topology_is_known"): Entry(
         "down-4-2 seed=2",
         ((ELSEWHERE, "the tasks of a step stay known"), ("STEP_END_BY_TASKS_GATES", "every_task_runs")),

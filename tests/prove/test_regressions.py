@@ -205,6 +205,14 @@ from tests.prove.story import Disturbance, Story
             id="the judge asked for ready pods at the end of a step, though brokers described the group again",
         ),
         pytest.param(
+            "streams-demand-down-3-2 seed=1 told:28:wish:3",
+            id="a step ended by a look from before a rebalance and words of agents from after its begin",
+        ),
+        pytest.param(
+            "owner-deleted-slowly seed=1 second:20:wish@1:3",
+            id="the judge took a creation that waits for a rival's end for a raise",
+        ),
+        pytest.param(
             "down-up-without-claims seed=1 told:15:crash-after",
             id="a look from before its own evictions showed a pod that had gone as one that runs its tasks",
         ),

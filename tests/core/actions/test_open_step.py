@@ -8,6 +8,7 @@ import pytest
 
 from streamapp.core.actions.decision import CompletedStep, Event, GrantReplicas, OpenBudget, WriteHoldRecord
 from streamapp.core.decide import decide
+from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord
@@ -256,6 +257,27 @@ def test_a_task_that_is_assigned_to_a_member_of_a_container_that_ended_does_not_
     decision = decide(snapshot, ON_DEMAND if has_agents else POLICY)
     assert told(decision) == ("CloseStep", reason)
     assert decision.detail == ("" if reason == "StepClosed" else "task 0_4, 0_5")
+
+
+HEARD = example.agents(GROUP)
+HEARD_BEFORE = example.agents((replace(GROUP[0], subscription=UNPROVEN[0].subscription), *GROUP[1:]))
+RUN_OF_LATE = replace(HEARD, words={pod: (heard[0], HEARD_BEFORE.words[pod][1]) for pod, heard in HEARD.words.items()})
+
+
+@pytest.mark.parametrize(
+    ("agents", "looked", "reason"),
+    [
+        pytest.param(HEARD, 4, "StepClosed", id="all ran before the look"),
+        pytest.param(RUN_OF_LATE, 4, "TasksRestoring", id="a task has run since the look only"),
+        pytest.param(RUN_OF_LATE, 1, "StepClosed", id="the group was read since the task runs"),
+    ],
+)
+def test_a_step_ends_with_a_look_before_which_agents_saw_all_tasks_run(
+    agents: AgentsSeen, looked: float, reason: str
+) -> None:
+    """Else a rebalance can have begun between the look and their words: its end was not seen."""
+    snapshot = step_progress(agents=agents, readings=(a_reading(GROUP, at=looked),))
+    assert told(decide(snapshot, replace(POLICY, agent=True))) == ("CloseStep", reason)
 
 
 def test_a_step_that_was_covered_is_not_closed_while_the_tasks_cannot_be_inferred() -> None:

@@ -197,7 +197,12 @@ nothing shows then that its tasks run, and a rebalance is due as it leaves."""
 STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 """For the end of a step, when its pods and their members are gone."""
 
-STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (*STEP_END_GATES, topology_is_known, every_task_runs)
+STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (
+    *STEP_END_GATES,
+    topology_is_known,
+    every_task_runs,
+    every_task_ran_at_the_look,
+)
 """The same where it is known which tasks there are, or the step rested on that."""
 
 _CHAINS = (
