@@ -459,9 +459,8 @@ def told(request: Request) -> str:
     body = request.body
     what = f"{request.method} {request.plural}{'/' + request.subresource if request.subresource else ''}"
     if request.plural == "statefulsets":
-        record = json.loads(body["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}"))
-        parts = [name for name in ("hold", "step") if name in record]
-        return f"{what} replicas={body.get('spec', {}).get('replicas')} record={'+'.join(parts) or None}"
+        record = _record_parts(body["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}"))
+        return f"{what} replicas={body.get('spec', {}).get('replicas')} record={record}"
     if request.plural == "poddisruptionbudgets":
         left_out = body["spec"]["selector"].get("matchExpressions", ())
         without = f" without {', '.join(name for one in left_out for name in one['values'])}" if left_out else ""
@@ -471,3 +470,12 @@ def told(request: Request) -> str:
         shown = [f"{kind}={conditions[kind]['status']} {conditions[kind]['reason']}" for kind in sorted(conditions)]
         return f"{what} {', '.join(shown)}"
     return f"{what} {body.get('reason', '')}".rstrip()
+
+
+def _record_parts(annotation: str) -> str | None:
+    """What a hold record has; a raise carries one along that nobody can read."""
+    try:
+        record = json.loads(annotation)
+    except json.JSONDecodeError:
+        return "unreadable"
+    return "+".join(name for name in ("hold", "step") if name in record) or None

@@ -126,7 +126,7 @@ class World:
         between.restores = self._scene.restores
         self.judge.between = between
         for one in self.apps:
-            one.owner = partial(between.owner, one.key)
+            one.owner, one.rival_leaves = partial(between.owner, one.key), partial(between.is_left, one.key)
 
     def _application_id(self, key: Key) -> str:
         return next((one.application_id for one in self._scene.others if one.key == key), FIRST_ID)

@@ -23,6 +23,8 @@ from tests.prove.streams.coordinator import StreamsGroup
 Json = dict[str, Any]
 GRANTED = {"statefulsets", "pods", "persistentvolumeclaims", "poddisruptionbudgets", "services"}
 """What an operator writes for a StreamApp that it serves; a status is written for every one."""
+MOST_PODS = 8
+"""No scene has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class CrossJudge:
             del self._owners[application_id]
             return None
         return found
+
+    def is_left(self, key: Key) -> bool:
+        """Whether a rival of this one is being deleted, or its pods end: no other may begin in its group until then."""
+        mine = self._places[key].application_id
+        rivals = [other for other, place in self._places.items() if other != key and place.application_id == mine]
+        return any(not self._is_there(one) and (self._is_listed(one) or self._has_pods(one)) for one in rivals)
 
     def acts(self, process: Process, group: Group, what: str) -> None:
         """A process does something to a group."""
@@ -176,6 +184,12 @@ class CrossJudge:
         application_id = self._places[key].application_id
         others = (one for one, place in self._places.items() if place.application_id == application_id and one != key)
         return any(map(self._is_there, others))
+
+    def _is_listed(self, key: Key) -> bool:
+        return self._store.get("streamapps", key.namespace, key.name) is not None
+
+    def _has_pods(self, key: Key) -> bool:
+        return any(self._store.get("pods", key.namespace, f"{key.name}-{ordinal}") for ordinal in range(MOST_PODS))
 
     def _is_there(self, key: Key) -> bool:
         app = self._store.get("streamapps", key.namespace, key.name)

@@ -57,6 +57,8 @@ class PlayedApp:
         """What its users create, where it is not there from the beginning."""
         self.owner = NOBODY
         """Gives the StreamApp that has the application ID, as long as one has."""
+        self.rival_leaves: Callable[[], bool] = lambda: False
+        """Tells whether another one that had it is not gone yet."""
         self.is_budget_right = self._is_budget_open
         """Whether the budget is at rest."""
         self.may_drain: Callable[[], bool] = lambda: False
@@ -166,7 +168,8 @@ class PlayedApp:
         """Guarantee 3: a raise is never delayed."""
         current = self.statefulset()["spec"]["replicas"]
         spec = {} if self.is_deleted else self.app()["spec"]
-        if self.is_deleted or must_wait(spec) or self.is_refused:
+        creation_waits = not self.statefulset()["metadata"] and self.rival_leaves()
+        if self.is_deleted or must_wait(spec) or self.is_refused or creation_waits:
             self.judge.raises.stopped()
             return
         if self.desired() > current:

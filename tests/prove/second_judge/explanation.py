@@ -97,7 +97,7 @@ class Explanation(Listener):
         targets = self._possible_targets(app)
         if scale_down["target"] not in targets and not self._is_step_open():
             self._wrong(f"the scale-down's target is {scale_down['target']}, not one of {sorted(targets)}")
-        lower = self.stage.ledger.lower_since
+        lower = self.stage.ledger.wait_began
         if held == "True" and lower is not None:
             turned = next(one for one in status["conditions"] if one["type"] == "ScaleDownHeld")["lastTransitionTime"]
             self._judge_start(scale_down.get("since", turned), lower)

@@ -137,6 +137,8 @@ class Ledger:
     brokers_back_at: float = -1000.0
     lower_since: float | None = None
     """Since when fewer replicas are desired than there are; None: they are not."""
+    wait_began: float | None = None
+    """The same, but a StatefulSet that is deleted and made again ends no wait of its user."""
     _pending: dict[int, View] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -231,6 +233,10 @@ class Ledger:
             self.lower_since = None
         elif self.lower_since is None:
             self.lower_since = self.now
+        if is_lower:
+            self.wait_began = self.lower_since if self.wait_began is None else self.wait_began
+        elif app is None or own is not None:
+            self.wait_began = None
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
         if plural in {"streamapps", "statefulsets"}:

@@ -88,7 +88,19 @@ UP_THEN_GONE = Script(
     (("wait", 0, 5), ("scale", 3, 8), ("scale", 4, 2), ("delete-statefulset", 0, 8)),
     ending=0,
 )
-FOUND = (LOWER_AGAIN, UP_AND_DOWN, UP_THEN_GONE)
+HELD_THEN_GONE = Script(
+    "the StatefulSet is deleted in a user's hold, and made again with as many replicas",
+    "on demand",
+    (("wait", 0, 5), ("hold", 1, 3), ("scale", 1, 3), ("delete-statefulset", 0, 12)),
+    ending=0,
+)
+GARBLED = Script(
+    "a raise carries a hold record that nobody can read",
+    "four pods",
+    (("wait", 0, 5), ("scale", 2, 1), ("garble-record", 0, 0), ("scale", 5, 20)),
+    ending=0,
+)
+FOUND = (LOWER_AGAIN, UP_AND_DOWN, UP_THEN_GONE, HELD_THEN_GONE, GARBLED)
 """What the machine found, in the product or in a judge."""
 
 TOUR = (DOWN, DOWN_UP, KILL, UP, BEHIND, MISMATCH, FORCED, DARK, FRESH_VOLUME, ON_DEMAND, HELD, FROZEN)
