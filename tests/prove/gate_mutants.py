@@ -351,7 +351,8 @@ LEDGER: Mapping[Named, Entry] = {
     ),
     ("CONVERGED_GATES", "no_member_is_foreign"): Entry("down-up-without-claims seed=1 told:15:crash-after"),
     ("CONVERGED_GATES", "facts_are_fresh_or_at_rest"): Entry(
-        "streams-demand-pause seed=35 removal:1:brokers-slow:4 second:38:kill:0"
+        "streams-demand-pause seed=35 removal:1:brokers-slow:4 second:38:kill:0",
+        (("CONVERGED_GATES", "every_task_ran_at_the_look"),),
     ),
     ("CONVERGED_GATES", "every_task_ran_at_the_look"): Entry(
         "streams-demand-down-4-2 seed=224292720000001 second:2:skew:2 second:1:kill config-write:1:freeze-raise:9"
