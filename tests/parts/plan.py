@@ -59,6 +59,8 @@ class Stage(_Table):
 
     What is asserted of data, writes, records and refusals is never repeated.
     """
+    yields: bool = False
+    """Whether stages beside it come first: it computes without a wait, while they wait for what must appear in time."""
     environment: Mapping[str, str] = {}
 
     @model_validator(mode="after")

@@ -22,6 +22,10 @@ NOT_IN_TIME = r"LabError: .*: not within \d+ s"
 """What `lab.clusters.kubectl.wait_until` says, and nothing else does."""
 
 Said = Callable[[str], object]
+YIELD = """renice -n 19 $$ >/dev/null
+[ ! -w /proc/self/autogroup ] || echo 19 >/proc/self/autogroup
+"""
+"""A session of its own shares the machine with others as a whole, whatever its processes' priority; so both are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ def script(stage: Stage, report: Path, *, stops_at_first: bool) -> str:
     lines = list(stage.commands)
     if stage.tests:
         lines.append(shlex.join(_pytest(stage, report, stops_at_first=stops_at_first)))
-    return "\n".join(f"echo {shlex.quote('$ ' + line)}\n{line}" for line in lines)
+    shown = "\n".join(f"echo {shlex.quote('$ ' + line)}\n{line}" for line in lines)
+    return YIELD + shown if stage.yields else shown
 
 
 def _pytest(stage: Stage, report: Path, *, stops_at_first: bool) -> list[str]:

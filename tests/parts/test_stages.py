@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -38,6 +39,13 @@ def test_the_first_failure_ends_all_lanes_and_leaves_no_process(tmp_path: Path) 
     assert not (tmp_path / "never").exists()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_stage_that_yields_runs_behind_all_others(tmp_path: Path) -> None:
+    (tmp_path / "stage.sh").write_text(script(Stage(commands=("nice",), yields=True), tmp_path, stops_at_first=True))
+    own = ["setsid", "--wait", "bash", "-eu", str(tmp_path / "stage.sh")]  # as a stage: the session's weight is its own
+    told = subprocess.run(own, capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["$", "nice", "19"]
 
 
 def test_a_part_goes_on_after_a_failure(tmp_path: Path) -> None:
